@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fairopt.certificate import Certificate
     from fairopt.clusters.exported import Export
     from fairopt.clusters.gavel import import_gavel
+    from fairopt.clusters.gavel_trace import trace_gavel
     from fairopt.clusters.google2011 import import_google2011, trace_google2011
     from fairopt.clusters.imported import Import
     from fairopt.clusters.openb import import_openb
@@ -158,6 +159,7 @@ __all__ = [
     "tasks",
     "to_cvxpy",
     "to_pyomo",
+    "trace_gavel",
     "trace_google2011",
     "trace_swf",
     "what_if",
@@ -180,6 +182,7 @@ __getattr__ = door(  # a name is imported when it is first used, so that ``impor
         "certificate": ["Certificate"],
         "clusters.exported": ["Export"],
         "clusters.gavel": ["import_gavel"],
+        "clusters.gavel_trace": ["trace_gavel"],
         "clusters.google2011": ["import_google2011", "trace_google2011"],
         "clusters.imported": ["Import"],
         "clusters.openb": ["import_openb"],

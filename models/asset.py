@@ -42,6 +42,7 @@ class Asset(ShareNotion):
     source = "Ghodsi et al. (2011), section 4.1"
     references = ("Ghodsi2011",)
     symmetric = True
+    not_by_server = "adds up what a task takes of the cluster, which depends on the server"
     satisfies: ClassVar = {
         Property.ENVY_FREENESS: _SOURCE,
         Property.PARETO: _SOURCE,

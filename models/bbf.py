@@ -93,6 +93,7 @@ class BBF(Notion):
     source = "Dolev, Feitelson, Halpern, Kupferman and Linial (2012)"
     references = ("Dolev2012",)
     symmetric = True
+    by_server = True  # on one pool work is tasks times a speed, and the bottleneck of a user is about neither
     divides_requests = True
     # The paper also claims strategy-proofness, but a lie can make another resource the bottleneck; the tests have a counterexample.
     # It derives envy-freeness from that. Envy-freeness holds for the Nash optimum (equal incomes), but not for every fair allocation.

@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fairopt.instance import FloatArray, Instance
-from fairopt.models.share_notion import dominant_share
+from fairopt.models.share_notion import dominant_share, share_of_work
 from fairopt.models.tradeoff import TradeoffNotion
 
 __all__ = ["FDS"]
@@ -36,7 +36,10 @@ class FDS(TradeoffNotion):
     source = "Joe-Wong, Sen, Lan and Chiang (2013), fairness on dominant shares (FDS)"
     references = ("JoeWong2013",)
     symmetric = True
+    by_server = True
 
     def share_per_task(self, instance: Instance) -> FloatArray:
-        """Return max_r d[n,r] / sum_i counts[i] c[i,r]."""
+        """Return max_r d[n,r] / sum_i counts[i] c[i,r]; where demands or speeds differ by server that of a unit of work, as in `drfh`."""
+        if instance.differs_by_server:
+            return share_of_work(instance, None)
         return dominant_share(instance, instance.total_capacity)

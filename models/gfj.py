@@ -34,6 +34,7 @@ class GFJ(TradeoffNotion):
     source = "Joe-Wong, Sen, Lan and Chiang (2013), generalised fairness on jobs (GFJ)"
     references = ("JoeWong2013",)
     symmetric = True
+    by_server = True
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """Return 1 for every user: tasks are counted."""

@@ -102,6 +102,8 @@ class Notion(ABC):
 
     by_server: ClassVar[bool] = False
     """Does the notion follow demands and speeds by server (`fairopt.instance.by_server`)? Any other refuses such an instance."""
+    not_by_server: ClassVar[str] = "measures tasks that are the same everywhere"
+    """Why it does not, after its name."""
 
     utility: FloatArray | None = None
     """The notion's own data about pairs, (users, servers) or (users, 1), or None. Rows that differ in it are not merged."""
@@ -237,11 +239,8 @@ class Notion(ABC):
                 "leave sharing out or use sharing='tdm'"
             )
         if not self.by_server:
-            what = f'"{self.name}" measures tasks that are the same everywhere'
+            what = f'"{self.name}" {self.not_by_server}'
             refuse_by_server(instance, what, 'use "cdrf", "tsf", "max-min" or "proportional"')
-        if instance.is_tree or instance.rules or any(limit.resource is not None for limit in instance.limits):
-            what = "queues, guarantees, weights of 0, rules and limits of a resource count tasks that are the same everywhere"
-            refuse_by_server(instance, what, "leave these out, or give one demand and no speeds")
         self.check_queues(instance)
         if instance.weights.ndim == 2 and not self.weights_per_resource:
             raise Unsupported(
@@ -258,6 +257,10 @@ class Notion(ABC):
             The instance has one of these.
         """
         check_no_queues(self.name, instance)
+
+    def in_tasks(self, instance: Instance, table: FloatArray) -> FloatArray:
+        """Return the tasks, (users, servers), that columns of the program stand for; by default they are tasks."""
+        return table
 
     @abstractmethod
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:

@@ -6,7 +6,7 @@ Every server i computes DRF among its eligible users as if it were the only serv
 
 The servers take turns in order. A user with finitely many tasks, or limited parallelism, brings to each server what is left of its limit. A
 row that stands for several servers takes one turn. The shares of each server are unique, and so is every x[n,i]: of this notion, unlike
-others, placements can be compared.
+others, placements can be compared. Demands may differ by server; speeds change nothing, as each server compares parts of its resources.
 
 *Properties.* On one server DRF has all the properties; on several, two of them remain.
 
@@ -52,6 +52,7 @@ class PerServerDRF(ShareNotion):
     source = "Wang, Li and Liang (2014), section III-D"
     references = ("WangLiLiang2014",)
     symmetric = True
+    by_server = True
     satisfies: ClassVar = {Property.SHARING_INCENTIVE: _SOURCE, Property.ENVY_FREENESS: _SOURCE}
     share_is_part = True
 
@@ -75,8 +76,10 @@ class PerServerDRF(ShareNotion):
         return super().in_fractions(as_tasks(instance), program)
 
     def share_per_task(self, instance: Instance) -> FloatArray:
-        """Return 1 / gamma0[n,i] = max_r d[n,r] / (counts[i] c[i,r]), (users, servers)."""
+        """Return 1 / gamma0[n,i] = max_r d[n,i,r] / (counts[i] c[i,r]), (users, servers); where speeds are given that of a unit of work."""
         gamma = instance.unconstrained_rates
+        if instance.speeds_given is not None:
+            gamma = np.multiply(gamma, instance.speeds, out=np.zeros_like(gamma), where=instance.speeds > 0)
         return np.divide(1, gamma, out=np.full_like(gamma, np.inf), where=gamma > 0)
 
     def goal(self, weights: FloatArray) -> Goal:

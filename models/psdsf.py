@@ -45,6 +45,13 @@ second dominates the first. By default the servers take turns as in the paper's 
 is the set of all PS-DSF allocations, a union of polytopes with the levels L as auxiliary columns. It has a choice for each pair and
 resource, so it can be solved for small instances only.
 
+*Demands and speeds by server.* With demands d[n,i,r] gamma[n,i] is by the demand there. With speeds work is compared,
+
+    s[n,i] = U[n] / (speed[n,i] gamma[n,i]),     U[n] = sum over all servers j of speed[n,j] x[n,j],
+
+and the columns of the program count work: a unit of it on server i takes d[n,i,r] / speed[n,i]. So all of the above holds of units of work.
+Who has finitely many tasks needs one speed wherever it may run: else a server could raise U[n] by taking over a task from a slower one.
+
 Figure 1 of the paper, and figures 2 and 3:
 
 >>> import fairopt as fo
@@ -68,10 +75,12 @@ import numpy.typing as npt
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.fractions import rationals
 from fairopt.instance.shared import refuse_shared
-from fairopt.instance.task_limits import as_tasks, refuse_across_servers
+from fairopt.instance.task_limits import refuse_across_servers
 from fairopt.instance.tolerances import NOTHING
+from fairopt.instance.work_units import in_tasks, in_units_of_work, refuse_counted_tasks
 from fairopt.models.notion import Condition, Property, Sharing
 from fairopt.models.preference import check_preference, preference_per_task, restricted_preference
 from fairopt.models.share_notion import ShareNotion, alone_on_each
@@ -129,6 +138,7 @@ class PSDSF(ShareNotion):
     source = "Khamse-Ashari, Lambadaris, Kesidis, Urgaonkar and Zhao (2017), definition 5"
     references = ("KhamseAshari2017",)
     symmetric = True
+    by_server = True
     satisfies: ClassVar = {  # proved for both divisions; Pareto optimality and strategy-proofness are proved for time division only
         Property.SHARING_INCENTIVE: _THEOREM,
         Property.ENVY_FREENESS: f"{_THEOREM}; of what others hold on the servers where one may run",
@@ -141,6 +151,8 @@ class PSDSF(ShareNotion):
     def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
         """Return the citation; for bottleneck fairness only if one resource is dominant for every user on every eligible server."""
         if wanted is Property.BOTTLENECK_FAIRNESS:
+            if instance.differs_by_server:
+                return None
             parts = [safe_ratio(d[:, None], c[None]) for d, c in zip(instance.demands.T, instance.capacities.T, strict=True)]
             largest = np.maximum.reduce(parts) * (1 - NOTHING)
             if not any(((part >= largest) | ~instance.eligibility).all() for part in parts):
@@ -191,6 +203,7 @@ class PSDSF(ShareNotion):
                 'use sharing="tdm", or leave formulation out'
             )
         refuse_across_servers(instance, self.name)
+        refuse_counted_tasks(instance, '"psdsf" lets each server compare all that a user does')
         check_preference(self.prefer, instance, self.name)
 
     def share_per_task(self, instance: Instance) -> FloatArray:
@@ -198,8 +211,9 @@ class PSDSF(ShareNotion):
         return safe_ratio(1.0, instance.rates)
 
     def shares(self, instance: Instance, tasks: FloatArray) -> FloatArray:
-        """Return s[n,i] / phi[n], (users, servers): all tasks of n, measured at server i; 0 where n may not run."""
-        held, gamma = tasks.sum(axis=1)[:, None], instance.weights[:, None] * instance.rates
+        """Return s[n,i] / phi[n], (users, servers): all tasks of n, or its work, measured at server i; 0 where n may not run."""
+        held, gamma = instance.work(tasks)[:, None], instance.weights[:, None] * instance.rates
+        gamma = gamma if instance.speeds_given is None else gamma * instance.speeds
         virtual: FloatArray = np.divide(held, gamma, out=0 * tasks, where=gamma > 0)
         return virtual
 
@@ -216,7 +230,7 @@ class PSDSF(ShareNotion):
 
     def in_fractions(self, instance: Instance, program: Program) -> ExactProgram:
         """Return the program in fractions: the equilibrium, or the market."""
-        instance = as_tasks(instance)
+        instance = in_units_of_work(instance)
         if self.prefer is not None and program.n_pairs:
             equilibrium = dataclasses.replace(program, goal=self.goal(np.ones(len(program.users))))
             exact = super().in_fractions(instance, equilibrium)
@@ -232,12 +246,20 @@ class PSDSF(ShareNotion):
 
     def criterion(self, instance: Instance) -> Criterion:
         """Return x[n] / gamma[n,i] for progressive filling, with gamma[n,i] that of one server of the row."""
+        if instance.speeds_given is not None:
+            refuse_by_server(instance, 'progressive filling by "psdsf" counts tasks', 'use "cdrf", or leave the speeds out')
         return Criterion(safe_ratio(instance.counts, instance.rates), Measure.SERVER)
+
+    def in_tasks(self, instance: Instance, table: FloatArray) -> FloatArray:
+        """Return the tasks of work, which the columns of the program count."""
+        return in_tasks(instance, table)
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
         """Return the program: the equilibrium, the market, or with ``prefer`` the union of all PS-DSF allocations."""
-        instance = as_tasks(instance)
+        by_work, instance = instance.speeds_given is not None, in_units_of_work(instance)
         program = super().formulate(instance, sharing=sharing, integral=integral)
+        if by_work:
+            program = dataclasses.replace(program, title=f"{self.title} (x counts work)")
         if self.formulation == "market":  # its U[n] is x[n]: a task counts the same wherever it runs
             return dataclasses.replace(program, utilities=np.ones(program.n_pairs))
         if self.prefer is None or program.n_pairs == 0:

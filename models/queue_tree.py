@@ -164,22 +164,26 @@ def _guarantees(
     counting: Counting | None,
 ) -> Part | None:
     """Return the part in which the guarantees of a number are met, None where there are none."""
-    total, kind = instance.total_capacity, instance.demands.dtype
+    total, kind = instance.total_capacity, instance.demands_by_kind.dtype
     node_rates, rising = np.zeros(tree.n_nodes, dtype=kind), np.zeros(instance.n_users, bool)
     rows, owners = list[Row](), list[int]()
     everywhere = np.ones(instance.n_servers, bool)
     own = stages[1] == number
     user_rates = np.zeros(instance.n_users, dtype=kind)
-    user_rates[own] = _largest(instance.guarantees[own, None] * safe_ratio(instance.demands[own], total), counting)
+    of_kinds = _largest(instance.guarantees[own, None, None] * safe_ratio(instance.demands_by_kind[own], total), counting)
+    user_rates[own] = of_kinds.min(axis=1, where=of_kinds > 0, initial=np.inf)  # where a task takes least
     user_rates[~(user_rates < np.inf)] = 0  # who can run nowhere
     for n in np.flatnonzero(own):
         mine = np.zeros(instance.n_users, bool)
         mine[n] = True
-        rows += [
-            Row(f"guaranteed {instance.resources[r]} of {instance.users[n]}", mine, everywhere, int(r), need)
-            for r, need in enumerate((instance.guarantees[n] * instance.demands[n]).tolist())
-            if need > 0
-        ]
+        if instance.demands_by_kind.shape[1] > 1:
+            rows.append(Row(f"guaranteed tasks of {instance.users[n]}", mine, everywhere, -1, instance.guarantees[n]))
+        else:
+            rows += [
+                Row(f"guaranteed {instance.resources[r]} of {instance.users[n]}", mine, everywhere, int(r), need)
+                for r, need in enumerate((instance.guarantees[n] * instance.demands[n]).tolist())
+                if need > 0
+            ]
         owners += [tree.n_nodes + int(n)] * (len(rows) - len(owners))
     rising |= own
     for node in np.flatnonzero(stages[0] == number):
@@ -195,18 +199,18 @@ def _guarantees(
         if not node_rates[node] > 0:
             continue
         inside = _inside(tree, int(node))
-        rising |= inside[tree.user_node] & (weights > 0) & (instance.demands[:, named] > 0).any(axis=1) & ~own
+        rising |= inside[tree.user_node] & (weights > 0) & (instance.demands_by_kind[:, :, named] > 0).any(axis=(1, 2)) & ~own
         rows += guarantee_rows(instance, tree, int(node))
         owners += [int(node)] * (len(rows) - len(owners))
     if not rows:
         return None
-    limits = stack_rows(instance.demands, rows, users, servers)
+    limits = stack_rows(instance.kinds, rows, users, servers)
     keys = limits.keys[:, 0]
     limits = replace(limits, keys=np.column_stack([np.arange(len(limits)), np.full(len(limits), -1)]))
     stated = tuple(rows[key] for key in keys)
     title = f"the guarantees of stage {number}" if max(each.max(initial=0) for each in stages) > 1 else "the guarantees"
     names, whose = tuple(row.name for row in stated), np.array(owners, np.int64)[keys]
-    return Part(title, rising, node_rates, user_rates, limits, names, stated, whose)
+    return Part(title, rising, node_rates, user_rates, limits, names, stated, whose, instance.differs_by_server)
 
 
 def _largest(parts: FloatArray, counting: Counting | None) -> FloatArray:

@@ -94,7 +94,7 @@ class ShareNotion(Notion):
     ----------
     guarantees : {"surplus", "clamp"}
     queue_share : {"dominant", "sum"}, optional
-        The share of a queue; the default is ``default_queue_share``.
+        The share of a queue; the default is ``default_queue_share``, and "sum" where demands or speeds differ by server.
     tree : {"filling", "nested"}
     resource_weights : mapping, optional
         How often each resource counts in a share; a resource that is not named counts once. Of `drf`, `drfh`, `asset`, and of the dominant
@@ -142,7 +142,7 @@ class ShareNotion(Notion):
         if self.resource_weights is None and self.only is None:
             return
         counting = Counting(instance, self.resource_weights, self.only)
-        by_queues = self._queue_share() == "dominant" and self.goal(np.ones(instance.n_users)).feature is Feature.LEXIMIN
+        by_queues = self.queue_share_of(instance) == "dominant" and self.goal(np.ones(instance.n_users)).feature is Feature.LEXIMIN
         if not (self.counts_resources or by_queues):
             raise Unsupported(
                 f'the shares of "{self.name}" do not add up resources of the cluster, so it takes neither resource_weights nor '
@@ -158,7 +158,7 @@ class ShareNotion(Notion):
             raise Unsupported(f'{who}; tree="nested" knows no such order, so leave tree out')
         if self.goal(np.ones(instance.n_users)).feature is not Feature.LEXIMIN:
             raise Unsupported(f'{who}; "{self}" equalises all shares, so use formulation="leximin"')
-        if self.guarantees == "clamp" and instance.is_tree and self._queue_share() == "dominant":
+        if self.guarantees == "clamp" and instance.is_tree and self.queue_share_of(instance) == "dominant":
             raise Unsupported(
                 f'{who}; under guarantees="clamp" its queue would be measured in two ways at once, so use guarantees="surplus"'
             )
@@ -172,7 +172,7 @@ class ShareNotion(Notion):
     def last(self, instance: Instance) -> BoolArray:
         """Return the users who demand nothing that counts, (users,): they come after all others."""
         counting = self.counting(instance)
-        if counting is None or not (self.counts_resources or (instance.is_tree and self._queue_share() == "dominant")):
+        if counting is None or not (self.counts_resources or (instance.is_tree and self.queue_share_of(instance) == "dominant")):
             return np.zeros(instance.n_users, bool)
         return counting.last
 
@@ -214,20 +214,24 @@ class ShareNotion(Notion):
         if not instance.is_tree:
             return
         if not goal.in_shares:
-            check_limits_alone(self.name, instance, guarantees=goal.feature in (Feature.TOTAL, Feature.ALPHA_FAIR))
+            check_limits_alone(self.name, instance, guarantees=goal.feature in (Feature.TOTAL, Feature.ALPHA_FAIR, Feature.TRADEOFF))
         elif goal.feature is not Feature.LEXIMIN:
             check_no_queues(self.name, instance)
         elif self.tree == "nested":
             check_nested(self.name, instance)
             if self.queue_share == "dominant":
                 raise Unsupported('tree="nested" adds up shares; use queue_share="sum", or leave it out')
-        elif self._queue_share() == "dominant" and self.share_per_task(instance).ndim == 2:
+        elif self.queue_share == "dominant" and instance.differs_by_server:
+            what = "what a unit of work takes of the cluster depends on the server, so a queue has no dominant share"
+            refuse_by_server(instance, what, 'use queue_share="sum", or leave it out')
+        elif self.queue_share_of(instance) == "dominant" and self.share_per_task(instance).ndim == 2:
             raise Unsupported(
                 f'the share of a task under "{self.name}" depends on the server, so a queue has no dominant share; use queue_share="sum"'
             )
 
-    def _queue_share(self) -> QueueShare:
-        return self.queue_share or self.default_queue_share
+    def queue_share_of(self, instance: Instance) -> QueueShare:
+        """Return what the share of a queue is: as asked, else the default; "sum" where demands or speeds differ by server."""
+        return self.queue_share or ("sum" if instance.differs_by_server else self.default_queue_share)
 
     @abstractmethod
     def share_per_task(self, instance: Instance) -> FloatArray:
@@ -347,7 +351,7 @@ class ShareNotion(Notion):
     def filling(self, instance: Instance, share: FloatArray, users: IntArray, servers: IntArray) -> TreeFilling:
         """Return the goal of filling the tree of an instance; of a flat list of users, if somebody comes last, a tree of its root alone."""
         counting, parts = self.counting(instance), None
-        if self._queue_share() == "dominant" and instance.is_tree:
+        if self.queue_share_of(instance) == "dominant" and instance.is_tree:
             parts = safe_ratio(instance.demands, instance.total_capacity) if counting is None else counting.own_parts
         return tree_filling(instance, share, users, servers, self.guarantees, parts, self.last(instance), counting)
 
@@ -368,7 +372,10 @@ def by_work(instance: Instance, share: Any) -> Any:
     """Return the share of one task from the share of a unit of work, speed[n,i] times as much."""
     if instance.speeds_given is None:
         return share
-    return (share[:, None] if share.ndim == 1 else share) * instance.speeds
+    speeds = instance.speeds
+    runs = speeds > 0  # who does no work anywhere has an infinite share
+    each = np.broadcast_to(share[:, None] if share.ndim == 1 else share, speeds.shape)
+    return np.multiply(each, speeds, out=np.zeros(speeds.shape, speeds.dtype), where=runs)
 
 
 def share_of_work(instance: Instance, counting: Counting | None) -> FloatArray:

@@ -3,9 +3,10 @@
 Every server is divided in proportion to the weights. User n may use the part phi[n] / sum_m phi[m] of each resource of *every* server on
 which it is eligible, and nothing else:
 
-    maximise sum_n x[n]   subject to   x[n,i] <= min_r  phi[n] / (sum_m phi[m]) * counts[i] c[i,r] / d[n,r],     sum_i x[n,i] <= T[n].
+    maximise sum_n U[n]   subject to   x[n,i] <= min_r  phi[n] / (sum_m phi[m]) * counts[i] c[i,r] / d[n,i,r],     sum_i x[n,i] <= T[n].
 
-Of a resource of the cluster it may use the same part, wherever its tasks run: d[n,r] sum_i x[n,i] <= phi[n] / (sum_m phi[m]) * S[r].
+U[n] is the work of n, its number of tasks where no speeds are given. Of a resource of the cluster it may use the same part, wherever its
+tasks run: sum_i d[n,i,r] x[n,i] <= phi[n] / (sum_m phi[m]) * S[r].
 
 With weights per resource the slice of resource r is phi[n,r] / sum_m phi[m,r]. Under time division the slice is a part of each server's
 time, which gives the same number of tasks. A user's slice of a server on which it is not eligible stays unused (Khamse-Ashari et al. 2017,
@@ -13,6 +14,7 @@ sections II-A and III-B).
 
 The uniform slice is the reference of the *sharing incentive*: a notion has it if no user receives less than its slice. No two users share
 a limit, so the optimum is x[n] = min(T[n], sum of the bounds on x[n,i]), which is unique.
+Where demands or speeds differ by server it is a linear program, and U[n] is unique.
 
 *Properties.* Envy-free: what m holds, scaled by phi[n] / phi[m], fits into the slice of n. Strategy-proof: a report changes only how a
 user's own slice is filled. Not Pareto optimal: in figure 1 of the PS-DSF paper the slices run 1.5, 1.5 and 6 tasks and leave a quarter of
@@ -52,9 +54,9 @@ def _slices(instance: Instance, users: IntArray, servers: IntArray) -> FloatArra
     part = instance.weights / instance.weights.sum(axis=0)
     if part.ndim == 1:
         return np.asarray(part[users] * instance.rates[users, servers])
-    bounds = np.full(users.size, np.inf, dtype=instance.demands.dtype)
+    bounds = np.full(users.size, np.inf, dtype=instance.demands_by_kind.dtype)
     for r in range(instance.n_server_resources):
-        demand = instance.demands[users, r]
+        demand = instance.kinds.of_pairs(users, servers, r)
         asks = demand > 0
         alone = instance.row_capacity[servers[asks], r] / demand[asks]
         bounds[asks] = np.minimum(bounds[asks], part[users[asks], r] * alone)
@@ -62,13 +64,18 @@ def _slices(instance: Instance, users: IntArray, servers: IntArray) -> FloatArra
 
 
 def _shared_slices(instance: Instance, users: IntArray) -> tuple[IntArray, FloatArray]:
-    """Return each user and resource of the cluster that it demands, (slices, 2), and how many tasks fit into its slice of it, (slices,)."""
+    """Return each user and resource of the cluster that it demands, (slices, 2), and how many tasks fit into its slice of it, (slices,).
+
+    Where demands differ by server, the second is the amount of the slice.
+    """
     part = instance.weights / instance.weights.sum(axis=0)
     has_column = np.zeros(instance.n_users, bool)
     has_column[users] = True
-    n, shared = np.nonzero((instance.shared_demands > 0) & has_column[:, None])
+    demanded = (instance.demands_by_kind[:, :, instance.n_server_resources :] > 0).any(axis=1)
+    n, shared = np.nonzero(demanded & has_column[:, None])
     r = shared + instance.n_server_resources
-    return np.column_stack([n, r]), (part[n] if part.ndim == 1 else part[n, r]) * instance.shared_capacity[shared] / instance.demands[n, r]
+    amounts = (part[n] if part.ndim == 1 else part[n, r]) * instance.shared_capacity[shared]
+    return np.column_stack([n, r]), amounts if instance.demands_by_kind.shape[1] > 1 else amounts / instance.demands[n, r]
 
 
 class Uniform(Notion):
@@ -86,6 +93,7 @@ class Uniform(Notion):
         Property.STRATEGY_PROOFNESS: _SOURCE,
     }
     weights_per_resource = True
+    by_server = True
 
     def check(self, instance: Instance, sharing: Sharing) -> None:
         """Refuse weights per resource under time division, and what every notion refuses."""
@@ -114,8 +122,8 @@ class Uniform(Notion):
         users, servers = program.pair_users, program.pair_servers
         of_servers = _slices(instance, users, servers)
         slices = rationals(np.concatenate([of_servers[of_servers < np.inf], _shared_slices(instance, users)[1]]))
-        ones = np.ones(users.size, dtype=np.int64)
-        return ExactProgram.of(program, instance, rationals(ones), Total(rationals(np.ones(instance.n_users))), slices)
+        worth = np.ones(users.size, dtype=np.int64) if instance.speeds_given is None else instance.speeds[users, servers]
+        return ExactProgram.of(program, instance, rationals(worth), Total(rationals(np.ones(instance.n_users))), slices)
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
         """Return the program: one limit per pair, its slice, and the total number of tasks as the goal."""
@@ -126,7 +134,12 @@ class Uniform(Notion):
         whose, shared = _shared_slices(instance, users)
         first = np.searchsorted(users, np.arange(instance.n_users + 1))
         tasks = sp.csr_array((np.ones(users.size), np.arange(users.size), first), shape=(instance.n_users, users.size))
-        of_cluster = Limits.of(LimitKind.SLICE, tasks[whose[:, 0]], shared, whose + np.array([0, instance.n_servers]))
+        taken = tasks[whose[:, 0]]
+        if instance.demands_by_kind.shape[1] > 1:
+            r = np.repeat(whose[:, 1], np.diff(taken.indptr))
+            taken.data = instance.demands_of(users, servers)[taken.indices, r]
+            taken.eliminate_zeros()
+        of_cluster = Limits.of(LimitKind.SLICE, taken, shared, whose + np.array([0, instance.n_servers]))
         of_limits, names = queue_limits(instance, users, servers)
         return Program(
             name=self.name,
@@ -136,7 +149,7 @@ class Uniform(Notion):
             resources=instance.resources,
             pair_users=users,
             pair_servers=servers,
-            utilities=np.ones(users.size),
+            utilities=np.ones(users.size) if instance.speeds_given is None else instance.speeds[users, servers],
             limits=Limits.stack([slices, of_cluster, user_limits(instance, users, servers), of_limits]),
             goal=Total(np.ones(instance.n_users)),
             integral=integral,

@@ -18,7 +18,7 @@ import logging
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -162,7 +162,9 @@ def _with_rules(rng: np.random.Generator, instance: fo.Instance) -> tuple[DrawnR
         zones = np.array(
             [where in ("", instance.servers[i], f"zone = {dict(instance.attributes[i]).get('zone')}") for i in polytope.servers]
         )
-        unit = instance.demands[polytope.users, instance.resources.index(resource)] if resource else 1.0
+        unit = polytope.speeds if measure == "work" else 1.0
+        if resource:
+            unit = instance.demands_of(polytope.users, polytope.servers)[:, instance.resources.index(resource)]
         return measure, name, where, resource, float((x * inside[name] * zones * unit).sum())
 
     for _ in range(int(rng.integers(1, 4))):
@@ -226,6 +228,35 @@ def question(seed: int) -> Question:
     return Question(seed, instance.replace(rules=[rule.text for rule in rules]), rules, notion, options)
 
 
+def question_by_server(seed: int) -> Question:
+    """Return the question of a seed with demands and speeds by server; three kinds take turns: flat, in a tree, tiny."""
+    rng = np.random.default_rng([seed, 50])
+    kind = (0, 1, 3)[seed % 3]
+    whole = kind == 3
+    instance = _base(rng, whole=whole, tree=kind == 1)
+    shape = (instance.n_users, instance.n_servers)
+    demands = np.repeat(instance.demands[:, None], instance.n_servers, axis=1)
+    if rng.random() < 0.85:
+        kinds = rng.integers(0, 3, instance.n_servers)
+        factors = (
+            rng.choice([1, 2, 3], (shape[0], 3, demands.shape[2])) if whole else rng.uniform(0.4, 2.5, (shape[0], 3, demands.shape[2]))
+        )
+        demands = _digits(demands * factors[:, kinds])
+    speeds = rng.choice([1.0, 2.0, 3.0] if whole else [0.25, 0.6, 1.0, 1.7, 3.0], shape) * (rng.random(shape) > 0.08)
+    instance = instance.replace(
+        demands=demands,
+        speeds=speeds if rng.random() < 0.85 else None,
+        eligibility=instance.eligibility,
+        parallelism=None if instance.shared else instance.parallelism,
+    )
+    instance = with_limits(instance, seed, number=int(rng.integers(0, 4)), round_to=1 if whole else 1000)
+    rules = _with_rules(rng, instance) if rng.random() < 0.6 else ()
+    if instance.queues and rng.random() < 0.4:
+        instance = with_orders(instance, seed)
+    notion = str(rng.choice(["drfh", "tsf", "cdrf", "max-min"]))
+    return Question(4 * seed + 3 * whole, instance.replace(rules=[rule.text for rule in rules]), rules, notion, {})
+
+
 def _counting(rng: np.random.Generator, instance: fo.Instance, notion: str, options: dict[str, Any]) -> dict[str, Any]:
     """What counts in shares of the cluster, or in those of queues."""
     weights = rng.choice([0.0, 0.0, 0.5, 1.0, 4.0], instance.n_resources)
@@ -251,9 +282,10 @@ def _shared_tree(rng: np.random.Generator, seed: int) -> fo.Instance:
 
 
 def expected(asked: Question, number: Any = float) -> tuple[list[Any], list[Any]]:
-    """Return U of each user by the oracle, and U of a task."""
+    """Return U of each user by the oracle, and U of a unit of work."""
     instance = asked.instance
-    dominant = asked.options.get("queue_share", "dominant" if asked.notion == "drfh" else "sum") == "dominant"
+    usual = "dominant" if asked.notion == "drfh" and not instance.differs_by_server else "sum"
+    dominant = asked.options.get("queue_share", usual) == "dominant"
     if "guarantees" in asked.options:
         per_task = share_per_task(instance, asked.notion)
         exact = number is not float
@@ -280,7 +312,7 @@ def expected(asked: Question, number: Any = float) -> tuple[list[Any], list[Any]
 def difference(mine: Any, theirs: Any, instance: fo.Instance, worth: Any, floor: float = 1e-6) -> float:
     """Return the largest difference of U, relative to the larger, or to a small part of what the user could have alone."""
     polytope = polytope_of(instance)
-    alone = np.array([_highest(polytope, (polytope.users == n).astype(float)) for n in range(instance.n_users)])
+    alone = np.array([_highest(polytope, np.where(polytope.users == n, polytope.speeds, 0.0)) for n in range(instance.n_users)])
     mine, theirs, worth = np.asarray(mine, float), np.asarray(theirs, float), np.asarray(worth, float)
     least = np.where(alone > 0, floor * alone * worth, 1.0)
     return float((np.abs(mine - theirs) / np.maximum(np.maximum(mine, theirs), least)).max(initial=0.0))
@@ -328,7 +360,7 @@ def ask(asked: Question, found: Found, bound: float = BOUND) -> None:
         except Exception as error:  # a mistake of ours: the campaign goes on, and says so
             found.failures.append(f"seed {asked.seed} by {engine}: {type(error).__name__}: {error}")
             continue
-        mine = answer.tasks_per_user * np.array(worth, float)
+        mine = answer.work * np.array(worth, float)
         promised = "guarantees" in asked.options  # their oracle has floats alone, with tolerances of 1e-10 of what users could have alone
         gap = difference(mine, theirs, asked.instance, worth, 1e-2 if promised else 1e-6)
         if gap > bound and (not promised or asked.instance.n_users * asked.instance.n_servers <= _FEW):
@@ -352,18 +384,19 @@ def ask_in_fractions(asked: Question, found: Found) -> None:
         found.failures.append(f"seed {asked.seed}: fractions: {type(error).__name__}: {error}")
         return
     assert exact is not None
-    mine = [Fraction(tasks) * value for tasks, value in zip(exact.tasks_per_user, worth, strict=True)]
+    done = asked.instance.exact.work(exact.tasks)
+    mine = [Fraction(work) * value for work, value in zip(done, worth, strict=True)]
     found.exact += 1
     if mine != theirs:
         found.failures.append(f"seed {asked.seed}: fractions: {list(map(str, mine))} and {list(map(str, theirs))}")
 
 
-def campaign(seeds: Iterable[int]) -> Found:
+def campaign(seeds: Iterable[int], draw: Callable[[int], Question] = question) -> Found:
     """Ask the questions of these seeds."""
     found = Found()
     for seed in seeds:
         before = len(found.failures)
-        ask(question(seed), found)
+        ask(draw(seed), found)
         print(*found.failures[before:], sep="\n", end="\n" if len(found.failures) > before else "", file=sys.stderr, flush=True)
     return found
 
@@ -373,18 +406,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--instances", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0, help="of the first instance")
+    parser.add_argument("--by-server", action="store_true", help="with demands and speeds by server")
     parser.add_argument("--show", action="store_true", help="print the instance of --seed, what the oracle says and what fairopt says")
     arguments = parser.parse_args()
     logging.getLogger("fairopt").setLevel(logging.ERROR)
+    draw = question_by_server if arguments.by_server else question
     if arguments.show:
-        asked = question(arguments.seed)
+        asked = draw(arguments.seed)
         print(
             constructor(asked.instance), [rule.text for rule in asked.rules], asked.instance.limits, asked.notion, asked.options, sep="\n"
         )
         print("oracle ", expected(asked)[0])
         return 0
     started = time.process_time()
-    found = campaign(range(arguments.seed, arguments.seed + arguments.instances))
+    found = campaign(range(arguments.seed, arguments.seed + arguments.instances), draw)
     for kind, number in found.kinds.most_common():
         print(f"{number:6,} {kind}")
     print(f"{found.asked:,} instances; answers: {dict(found.answers)}; refused by engines on their own: {dict(found.refused)}")

@@ -190,10 +190,17 @@ def test_interrupt_is_status_130(many: Path) -> None:
 
 
 def test_importing_the_command_line_is_light() -> None:
-    """What computes, solves, draws or makes frames is imported when it is needed: not for a version, the list of commands, a completion."""
+    """What computes, solves, draws or makes frames is imported when it is needed: not for a version, the list of commands, a completion.
+
+    Nor is what solves for an error, for the help of a command that may solve nothing, or to complete its options.
+    """
     heavy = {"numpy", "scipy", "matplotlib", "pandas", "highspy", "pydantic", "yaml"}
-    code = f"import sys, fairopt.cli; print(sorted({heavy} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    code = (
+        f"import sys, fairopt.cli; print(sorted({heavy} & set(sys.modules))); import fairopt.commands.console, fairopt.commands.options; "
+        "[fairopt.cli._load(name) for name in ('import', 'history', 'simulate', 'study')]; "
+        f"print(sorted({heavy - {'numpy', 'yaml'}} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n[]\n"
 
 
 def test_a_small_solve_imports_what_it_needs() -> None:

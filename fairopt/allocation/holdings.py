@@ -102,6 +102,7 @@ class QueueHoldings:
     used : mapping from resources to amounts
     weight : float
     tier : int
+    order : {"fair", "listed"}
     guarantees, limits : tuples of Guaranteed and of Limited
     """
 
@@ -116,6 +117,7 @@ class QueueHoldings:
     used: Mapping[str, float]
     weight: float
     tier: int
+    order: str
     guarantees: tuple[Guaranteed, ...]
     limits: tuple[Limited, ...]
 
@@ -150,6 +152,7 @@ class QueueHoldings:
             "dominant_resource": self.dominant_resource,
             "weight": self.weight,
             "tier": self.tier,
+            "order": self.order,
             "used": dict(self.used),
             "guarantees": [
                 _with_exact(_plain(each) | {"held": each.held, "met": each.met, "missing": each.missing, "borrowed": each.borrowed})
@@ -206,6 +209,7 @@ def frame_of(holdings: Sequence[QueueHoldings]) -> pd.DataFrame:
             "dominant_resource": each.dominant_resource,
             "weight": each.weight,
             "tier": each.tier,
+            "order": each.order,
             "guarantee": each.verdict,
         }
         rows.append(row | {f"{resource} used": amount for resource, amount in each.used.items()})
@@ -243,7 +247,7 @@ def holdings_of(allocation: Allocation, name: str) -> UserHoldings | QueueHoldin
         raise KeyError(f'there is no {what} "{name}"{did_you_mean(str(name), names)}; there are {joined(names, 5)}')
     n = instance.users.index(name)
     tasks = allocation.tasks[n].sum()
-    used = instance.held_of(allocation.tasks)[n] if instance.demands_by_kind.shape[1] > 1 else tasks * instance.demands[n]
+    used = instance.held_of(allocation.tasks)[n]
     parts = tasks * allocation.counted_parts[n] if allocation.counting else safe_ratio(used, instance.total_capacity)
     held = np.flatnonzero(allocation.tasks[n])
     return UserHoldings(
@@ -298,7 +302,7 @@ def queue_holdings(
     order = tree_order(tree)
     total = tasks.sum(axis=1)
     of_users = np.column_stack([total, shares if shares.ndim == 1 else np.full(instance.n_users, np.nan)])
-    sums, used = _sums(tree, of_users), _sums(tree, total[:, None] * instance.demands)
+    sums, used = _sums(tree, of_users), _sums(tree, instance.held_of(tasks))
     users = _sums(tree, np.ones((instance.n_users, 1)))[:, 0]
     capacity = instance.total_capacity
     parts = np.divide(used, capacity, out=np.zeros_like(used), where=capacity > 0)
@@ -321,6 +325,7 @@ def queue_holdings(
                 used=dict(zip(instance.resources, map(number, used[node]), strict=True)),
                 weight=queue.weight,
                 tier=int(tree.tiers[node]),
+                order=queue.order,
                 guarantees=tuple(asked.guarantees(node)) if node else (),
                 limits=tuple(asked.limits(node)) if node else (),
             )

@@ -39,11 +39,12 @@ def most_held(instance: Instance, tasks: ExactArray, node: int, claimants: BoolA
     pairs = [(int(n), int(i)) for n, i in np.argwhere(instance.eligibility & (below & ~instance.zero_demand)[:, None])]
     lines = [*_of_users(instance, pairs, tasks, claimants), *_of_queues(instance, pairs)]
     for row in guarantee_rows(instance, instance.tree, node):
-        has = instance.demands[row.users, row.resource] @ tasks[np.ix_(row.users, row.servers)].sum(axis=1)
+        has = row.used(instance.kinds, tasks)
         lines.append((_used(instance, pairs, row.users, row.servers, row.resource), max(row.bound, has)))
     entries = [(k, j, rational(value)) for k, (line, _) in enumerate(lines) for j, value in line.items()]
     right = [rational(bound) for _, bound in lines]
-    cost = [rational(instance.demands[n, r]) if servers[i] else rational(0) for n, i in pairs]
+    demand = _demand(instance, pairs, r)
+    cost = [rational(d) if servers[i] else rational(0) for d, (_, i) in zip(demand, pairs, strict=True)]
     found = largest_exactly(cost, entries, right, Deadline(None))
     if found is None:
         return None
@@ -68,10 +69,17 @@ def _of_users(instance: Instance, pairs: list[tuple[int, int]], tasks: ExactArra
 def _of_queues(instance: Instance, pairs: list[tuple[int, int]]) -> Iterator[Line]:
     """Yield the limits of queues. What other queues keep of their guarantees does not lessen what a queue asks for."""
     for row in limit_rows(instance):
-        each = row.per_task(instance.demands)
+        each = row.per_task(instance.kinds)
         yield {j: each[n] if each.ndim == 1 else each[n, i] for j, (n, i) in enumerate(pairs) if row.users[n] and row.servers[i]}, row.bound
 
 
 def _used(instance: Instance, pairs: list[tuple[int, int]], users: BoolArray, servers: BoolArray, r: int) -> dict[int, Any]:
     """Return the use of a resource by column, for pairs whose user and server are among these."""
-    return {j: instance.demands[n, r] for j, (n, i) in enumerate(pairs) if users[n] and servers[i]}
+    demand = _demand(instance, pairs, r)
+    return {j: d for j, (d, (n, i)) in enumerate(zip(demand, pairs, strict=True)) if users[n] and servers[i]}
+
+
+def _demand(instance: Instance, pairs: list[tuple[int, int]], r: int) -> list[Any]:
+    """Return the demand of a resource of one task of each pair."""
+    users, servers = np.array(pairs, np.int64).reshape(-1, 2).T
+    return list(instance.kinds.of_pairs(users, servers, r).tolist())

@@ -30,7 +30,7 @@ from fairopt.instance.tolerances import FITS, REACHED, TINY
 from fairopt.instance.units import bare_amount
 from fairopt.program.cluster_limits import eligible_pairs, user_limits
 from fairopt.program.limits import Limits
-from fairopt.program.queue_limits import guarantee_rows, limit_name, queue_limits, stack_rows
+from fairopt.program.queue_limits import Row, guarantee_rows, limit_name, queue_limits, stack_rows
 
 __all__ = ["Guaranteed", "Limited", "Promises", "number"]
 
@@ -166,8 +166,7 @@ class Promises:
             yield quota, np.isin(self.instance.servers, quota.servers), quota.name
 
     def _held(self, node: int, servers: BoolArray, r: int) -> float:
-        users = self.tree.below[node]
-        return number(self.instance.demands[users, r] @ self.tasks[np.ix_(users, servers)].sum(axis=1))  # type: ignore[no-any-return]
+        return number(Row("", self.tree.below[node], servers, r, 0).used(self.instance.kinds, self.tasks))  # type: ignore[no-any-return]
 
     def _claimants(self, node: int) -> BoolArray:
         """Return the users that the guarantee of a node serves: weights are > 0 on the whole path down to them, (users,)."""
@@ -185,7 +184,7 @@ class Promises:
         """Return how much more of a resource a queue asks for within its guarantees, 0 for rounding."""
         instance, now = self.instance, self.tasks.sum(axis=1)
         left = instance.tasks > now * (1 + _tolerance(held))
-        wanting = self._claimants(node) & (instance.demands[:, r] > 0) & left & instance.eligibility[:, servers].any(axis=1)
+        wanting = self._claimants(node) & instance.kinds.demand(r) & left & instance.eligibility[:, servers].any(axis=1)
         if not wanting.any():
             return held * 0
         if isinstance(held, Fraction):
@@ -195,7 +194,7 @@ class Promises:
         else:
             most = self._most(node, servers, r)
         more = held * 0 if most is None else most - held
-        least = instance.demands[wanting, r].min() if self.whole else _tolerance(held) * amount
+        least = instance.demands_by_kind[wanting, :, r].min() if self.whole else _tolerance(held) * amount
         return more if more >= least * (1 - _tolerance(held)) else held * 0
 
     def _most(self, node: int, servers: BoolArray, r: int) -> float:
@@ -203,7 +202,7 @@ class Promises:
         instance, (users, rows) = self.instance, self.pairs
         below = self.tree.below[node]
         columns = np.flatnonzero(below[users])
-        bundle = stack_rows(instance.demands, list(guarantee_rows(instance, self.tree, node)), users, rows)
+        bundle = stack_rows(instance.kinds, list(guarantee_rows(instance, self.tree, node)), users, rows)
         held = bundle.matrix @ self.tasks[users, rows]
         bundle = Limits(bundle.matrix, np.maximum(bundle.bounds, held), bundle.kinds, bundle.keys)
         if self._all_limits is None:
@@ -218,7 +217,7 @@ class Promises:
         keep = np.unique(mine)
         scale = np.maximum(limits.bounds, TINY)[of_these]
         answer = scipy.optimize.linprog(
-            -np.where(servers[rows[columns]], instance.demands[mine, r], 0.0),
+            -np.where(servers[rows[columns]], instance.kinds.of_pairs(mine, rows[columns], r), 0.0),
             A_ub=sp.vstack([matrix[of_these] / scale[:, None], -own[keep], own[np.intersect1d(fixed, keep)]], format="csc"),
             b_ub=np.concatenate(
                 [limits.bounds[of_these] / scale, -now[keep] * (1 - FITS), now[np.intersect1d(fixed, keep)] * (1 + FITS)],

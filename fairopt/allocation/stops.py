@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairopt.instance import BoolArray
 from fairopt.instance.rule_sides import sides
 from fairopt.instance.shared import limit_name as shared_name
 from fairopt.instance.tolerances import FITS, NOTHING
@@ -44,7 +45,7 @@ class _Stops:
         self.rows = list(limit_rows(instance))
         self.across = {row.name: row.users for row in self.rows}  # who is in limits that belong to no server
         for k, name in enumerate(instance.shared):
-            self.across[shared_name(name)] = instance.shared_demands[:, k] > 0
+            self.across[shared_name(name)] = instance.kinds.demand(instance.n_server_resources + k)
         for side in sides(instance, allocation.tasks):
             self.across[side.rule.text] = side.stops
 
@@ -64,7 +65,7 @@ class _Stops:
             if self.allocation.sharing == "tdm":
                 yield from (f"time of {instance.servers[i]}" for i in np.flatnonzero(priced[:, 0] & instance.eligibility[n]))
             else:
-                priced &= instance.eligibility[n][:, None] & (instance.server_demands[n] > 0)
+                priced &= self._needs(n)
                 yield from (f"{instance.resources[r]} @ {instance.servers[i]}" for i, r in np.argwhere(priced))
         yield from (name for name in level.queue_prices if name not in self.across or self.across[name][n])
         if level.prices is None and not level.queue_prices and not at_once:
@@ -77,16 +78,21 @@ class _Stops:
         if allocation.sharing == "tdm":
             yield from (f"time of {instance.servers[i]}" for i in np.flatnonzero(own & (allocation.time_utilization >= 1 - FITS)))
         else:
-            needs = own[:, None] & (instance.server_demands[n] > 0)
             full = allocation.usage >= instance.row_capacity * (1 - FITS)
-            yield from (f"{instance.server_resources[r]} @ {instance.servers[i]}" for i, r in np.argwhere(needs & full))
+            yield from (f"{instance.server_resources[r]} @ {instance.servers[i]}" for i, r in np.argwhere(self._needs(n) & full))
         for k, name in enumerate(instance.shared):
-            if instance.shared_demands[n, k] > 0 and allocation.shared_usage[k] >= instance.shared_capacity[k] * (1 - FITS):
+            if self.across[shared_name(name)][n] and allocation.shared_usage[k] >= instance.shared_capacity[k] * (1 - FITS):
                 yield shared_name(name)
         for row in self.rows:
-            counts = row.users[n] and bool((row.servers & own & (row.per_task(instance.demands)[n] > 0)).any())
-            if counts and row.used(instance.demands, allocation.tasks) >= row.bound * (1 - FITS):
+            counts = row.users[n] and bool((row.servers & own & (row.per_task(instance.kinds)[n] > 0)).any())
+            if counts and row.used(instance.kinds, allocation.tasks) >= row.bound * (1 - FITS):
                 yield row.name
+
+    def _needs(self, n: int) -> BoolArray:
+        """Return what a task of a user needs on each server where it may run, (servers, M)."""
+        instance = self.instance
+        demanded = instance.demands_by_kind[n, :, : instance.n_server_resources] > 0
+        return np.asarray(instance.eligibility[n][:, None] & demanded[instance.kind_of])
 
     def _guarantees(self, n: int) -> Iterator[str]:
         """Yield the guarantees of a user, and of the queues above it, that are met."""
@@ -96,7 +102,5 @@ class _Stops:
         tree = instance.tree
         for node in np.flatnonzero(tree.below[:, n])[1:] if instance.queues else ():
             for row in guarantees_of(instance, tree, int(node)):
-                if instance.demands[n, row.resource] > 0:
-                    held = tasks[row.users][:, row.servers].sum(axis=1) @ instance.demands[row.users, row.resource]
-                    if held >= row.bound * (1 - FITS):
-                        yield row.name
+                if instance.kinds.demand(row.resource)[n] and row.used(instance.kinds, tasks) >= row.bound * (1 - FITS):
+                    yield row.name

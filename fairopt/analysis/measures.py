@@ -216,15 +216,15 @@ def violations(instance: Instance, tasks: FloatArray, sharing: str, tolerance: f
     if sharing == "tdm":
         used, allowed = _times(instance, tasks).sum(axis=0)[:, None], np.ones((instance.n_servers, 1), tasks.dtype)
     else:
-        used, allowed, things = tasks.T @ instance.server_demands, instance.row_capacity, instance.server_resources
+        used, allowed, things = instance.usage(tasks), instance.row_capacity, instance.server_resources
     for i, r in np.argwhere((used > allowed * (1 + tolerance)) & (used > tolerance * used.max(initial=0.0))):
         unit = units.get(things[r], "") if sharing == "rdm" else ""
         found.append(Violation(f"{things[r]} @ {instance.servers[i]}", _number(used[i, r]), _number(allowed[i, r]), unit))
-    for name, use, amount in zip(instance.shared, held @ instance.shared_demands, instance.shared_capacity, strict=True):
+    for name, use, amount in zip(instance.shared, instance.usage_of_shared(tasks), instance.shared_capacity, strict=True):
         if use > amount * (1 + tolerance) + tolerance * (amount == 0):
             found.append(Violation(limit_name(name), _number(use), _number(amount), units.get(name, "")))
     for row in counted_rows(instance, tasks):
-        held_together = _number(row.used(instance.demands, tasks))
+        held_together = _number(row.used(instance.kinds, tasks))
         if held_together > row.bound * (1 + tolerance) + tolerance * (row.bound == 0):
             name = row.name if row.keepers else f"limit {row.name}" if row.selection is not None else f"limit of {row.name}"
             unit = units.get(instance.resources[row.resource], "") if row.resource >= 0 else ""

@@ -19,6 +19,6 @@
 
 from __future__ import annotations
 
-from fairopt.certificate.certificate import Certificate, allocation_excess, certify, marginal_worth
+from fairopt.certificate.certificate import Certificate, allocation_excess, certify, limit_excess, marginal_worth
 
-__all__ = ["Certificate", "allocation_excess", "certify", "marginal_worth"]
+__all__ = ["Certificate", "allocation_excess", "certify", "limit_excess", "marginal_worth"]

@@ -81,7 +81,7 @@ from fairopt.wording import contrast, joined
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Certificate", "allocation_excess", "certify", "marginal_worth"]
+__all__ = ["Certificate", "allocation_excess", "certify", "limit_excess", "marginal_worth"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ def certify(program: Program, solution: Solution) -> Certificate:
         return Certificate(float("inf"), float("inf"), float("inf"), distance=of_users)
     if isinstance(program, AllPairs) and (isinstance(program.goal, AlphaFair) or len(solution.stages) == 1):
         return _of_tables(program, solution)
-    feasibility = _excess(program, solution.x)
+    feasibility = limit_excess(program, solution.x)
     if program.integral:
         fractional = float(np.abs(solution.x - np.round(solution.x)).max(initial=0.0))
         gap = float("inf") if solution.gap is None else solution.gap
@@ -326,7 +326,7 @@ def allocation_excess(instance: Instance, tasks: FloatArray, sharing: str) -> fl
     if some.size:
         worst = max(worst, _relative(servers_at_once(instance, tasks)[some], instance.parallelism[some]))
     for row in counted_rows(instance, tasks):
-        worst = max(worst, _relative(np.array([row.used(instance.demands, tasks)]), np.array([row.bound])))
+        worst = max(worst, _relative(np.array([row.used(instance.kinds, tasks)]), np.array([row.bound])))
     if instance.shared_capacity.size:
         worst = max(worst, _relative(instance.usage_of_shared(tasks), instance.shared_capacity))
     worst = max(worst, rule_excess(instance, tasks))
@@ -342,7 +342,8 @@ def _relative(used: FloatArray, allowed: FloatArray) -> float:
     return float(np.divide(excess, allowed, out=excess, where=allowed > 0).max(initial=0.0))
 
 
-def _excess(program: Program, x: FloatArray) -> float:
+def limit_excess(program: Program, x: FloatArray) -> float:
+    """Return the largest relative excess of tasks x, (pairs,), over a limit of a program."""
     limits = program.limits
     used, worst = limits.matrix @ x, max(float(-x.min(initial=0.0)), program.kept_excess(x))
     if program.down_closed:

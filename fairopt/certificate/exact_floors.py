@@ -107,7 +107,10 @@ def _prove_leximin(
     caps: Sequence[Any],
     ranks: Sequence[int],
 ) -> None:
-    """Prove a leximin of the last agents, rank by rank: the first ones keep their starts. That it can be had is shown by other points."""
+    """Prove a leximin of the last agents, rank by rank: the first ones keep their starts. That it can be had is shown by other points.
+
+    Agents of later ranks have the level 0, which everybody has, since no worth is below 0: they may pay.
+    """
     settled = {k for k, cap in enumerate(caps) if not cap > 0}
     if any(values[k] != 0 for k in settled):
         refuse(program, "a guarantee that can hold nothing has a part")
@@ -126,9 +129,6 @@ def _prove_leximin(
                 refuse(program, "a guarantee is said to hold its most, and does not")
             continue
         pays = stage.prices[agents.bounds.size :].tolist()
-        for k in range(len(values)):
-            if k not in before and k not in rising and pays[len(start) + k] != 0:
-                refuse(program, "a guarantee pays that no level asks for yet")
         level = [*start, *(t if k in rising else values[k] if k in before else rational(0) for k in range(len(values)))]
         _prove_agents(program, agents, stage, level)
         if any(pays[len(start) + k] <= 0 or values[k] != t for k in found):

@@ -127,7 +127,7 @@ def measures(
             raise InvalidInstance(f'there is no resource "{resource}"{did_you_mean(resource, resources)}; there are {joined(resources, 8)}')
     result: Measures = {}
     for resource in resources:
-        if resource in instance.shared:  # on no server, where quotas are: `fairopt.clusters.rounding` says so
+        if resource in instance.shared:  # on no server, where quotas are: `fairopt.clusters.exported` says so
             continue
         key = given.get(resource) or key_of(resource)
         if key is None:
@@ -188,7 +188,7 @@ def _taken(resource: str, unit: str, binary: str, system: str) -> str:
 def _in_thousands(instance: Instance, resource: str) -> float:
     """Return the largest amount of a task, or else of a server, that is whole in MB and not in MiB; 0 if there is none."""
     column = instance.resources.index(resource)
-    for amounts in (instance.demands[:, column], instance.capacities[:, column]):
+    for amounts in (instance.demands_by_kind[:, :, column], instance.capacities[:, column]):
         found = amounts[(amounts > 0) & (amounts % 1000**2 == 0) & (amounts % 1024**2 != 0)]
         if found.size:
             return float(found.max())

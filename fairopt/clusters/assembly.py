@@ -79,6 +79,7 @@ def assemble(
     account: Account,
     *,
     units: Mapping[str, str],
+    shared: Mapping[str, float] | None = None,
     forest: Forest | None = None,
     own_weights: Mapping[str, float] | None = None,
     demand: Demand = "shapes",
@@ -91,6 +92,8 @@ def assemble(
     ----------
     units : mapping
         The resources, in the order of the columns, and their units.
+    shared : mapping, optional
+        The amounts of resources of the cluster, which no node has; their columns are the last ones.
     forest : Forest, optional
         The queues that the export gives; the servers of their quotas are nodes.
     own_weights : mapping, optional
@@ -118,11 +121,14 @@ def assemble(
     shapes.drop((shapes.demands == 0).all(axis=1), "asks for nothing", what, account)
     nowhere = ~shapes.eligibility.any(axis=1) & (shapes.somewhere == 0)
     shapes.drop(nowhere, "no server meets its constraints, so it can never start", what, account)
-    shapes.drop(~shapes.fits(capacities), "larger than every server on which it may run, so it can never start", what, account)
+    amounts = dict(shared or {})
+    fits = shapes.fits(capacities, np.array(list(amounts.values())))
+    shapes.drop(~fits, "larger than every server on which it may run, so it can never start", what, account)
     if not shapes.queue:
         raise InvalidInstance(f"no {what} of the {kind} export is left, so nothing asks for resources; {account.reasons()}")
-    some_use = (shapes.demands > 0).any(axis=0) | (capacities > 0).any(axis=0)
-    capacities, shapes.demands = capacities[:, some_use], shapes.demands[:, some_use]
+    some_use = (shapes.demands > 0).any(axis=0)
+    some_use |= np.append((capacities > 0).any(axis=0), np.ones(len(amounts), bool))
+    capacities, shapes.demands = capacities[:, some_use[: capacities.shape[1]]], shapes.demands[:, some_use]
     resources = [name for name, used in zip(resources, some_use, strict=True) if used]
     owner_of = {queue: shapes.owner_of[queue] for queue in shapes.queue}
 
@@ -173,6 +179,7 @@ def assemble(
         queue_of=lowest if queues else None,
         hosts=[tuple(chain.from_iterable(each)) if all(each) else () for each in of_rows],
         owners=[owner_of[queue] for queue in lowest],
+        shared=amounts,
         users=labels,
         units={resource: units[resource] for resource in resources if units[resource] in BYTES and not unit_in_name(resource)},
         servers=servers,
@@ -183,7 +190,11 @@ def assemble(
     if unused.any():
         idle = plural(row_counts[unused].sum(), "server that no task may use counts", "servers that no task may use count")
         account.note(f"{idle} in the capacity of the cluster")
-    over = np.flatnonzero((held.T @ demands > counts[:, None] * capacities * (1 + FITS)).any(axis=1)) if demand == "shapes" else row[:0]
+    over = (
+        np.flatnonzero((held.T @ demands[:, : capacities.shape[1]] > counts[:, None] * capacities * (1 + FITS)).any(axis=1))
+        if demand == "shapes"
+        else row[:0]
+    )
     if over.size:
         account.note(f"running tasks ask for more than the capacity of {plural(over.size, 'node')}, such as {names[over[0]]}")
     placed = np.zeros((len(labels), rows))

@@ -17,9 +17,11 @@ from fairopt.clusters.rounding import Whole
 from fairopt.errors import InvalidInstance
 from fairopt.files import refuse_existing, write_files
 from fairopt.results import result
-from fairopt.wording import brief, plural
+from fairopt.wording import brief, joined, plural
 
 __all__ = ["Export"]
+
+_MOST = 5  # names in a sentence
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -58,10 +60,11 @@ class Export:
         names: Mapping[str, str],
         notes: Iterable[str],
         ordered: Collection[str] = (),
+        written: Collection[str] = (),
     ) -> Export:
         """Return an export whose notes begin with what rounding changed and how units are understood.
 
-        ``ordered`` are the queues whose order the files say.
+        ``ordered`` are the queues whose order the files say, ``written`` the resources of the cluster and the named limits in them.
         """
         whole = holdings.whole
         tree = whole.instance.tree
@@ -71,21 +74,33 @@ class Export:
             for node in np.flatnonzero(tree.listed).tolist()
             if len(tree.users_of(node)) + len(tree.children(node)) > 1 and tree.name(node) not in ordered
         )
+        instance = whole.instance
+        there = [instance.amount(amount, name, 6) for name, amount in instance.shared.items() if name not in written]
+        of_shared = [
+            f"the whole tasks keep within the {joined(there, _MOST)} of the whole cluster, but these are on no server, and no file here "
+            "limits them"
+        ] * bool(there)
         of_limits = (
             f'limit "{limit.name}" is not written: {kind} has no such limit; the whole tasks keep it, and nothing here will later'
             for limit in whole.instance.limits
+            if limit.name not in written
         )
         of_rules = (
             f'rule "{brief(rule.text)}" is not written: {kind} has no such condition; the divisible amounts keep it, and rounding to whole '
             "tasks may not"
             for rule in whole.instance.rules
         )
+        of_servers = (
+            f"{kind} does not know that a task takes other amounts, or does other work, on other servers: the amounts are those of the "
+            "tasks where they are placed here"
+            for _ in range(whole.instance.differs_by_server)
+        )
         return cls(
             kind,
             dict(files),
             whole,
             dict(names),
-            (*whole.notes, *notes_of_units(holdings.measures), *of_limits, *of_rules, *of_orders, *notes),
+            (*whole.notes, *notes_of_units(holdings.measures), *of_servers, *of_shared, *of_limits, *of_rules, *of_orders, *notes),
         )
 
     @property

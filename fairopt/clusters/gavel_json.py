@@ -22,7 +22,7 @@ from fairopt.tables import Table
 
 __all__ = ["is_json", "read_throughputs"]
 
-_COMMAND = 'the JSON of Gavel is {worker: {"(\'job type\', scale)": {"null": throughput}}}'
+_COMMAND = 'Gavel\'s repository has it as {worker: {"(\'job type\', scale)": {"null": throughput}}}'
 _JOB = re.compile(r"""\((['"])(.*)\1, (\d{1,6})\)""", re.DOTALL)
 _TOGETHER = "two jobs on the same accelerators at once: each job of an instance runs by itself"
 

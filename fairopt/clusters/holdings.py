@@ -124,13 +124,13 @@ class Holdings:
             largest = int(np.argmax(instance.capacities[:, r]))
             check_memory(resource, measure, instance.servers[largest], float(instance.capacities[largest, r]))
         self.steps = np.array([measure.steps for measure in measures.values()])
-        demands: FloatArray = instance.demands[:, column] * self.steps
         there = whole.capacity[:, column] * self.steps
         shape = len(self.holders), len(whole.groups), len(self.resources)
         self.held = np.zeros(shape, dtype=np.int64)
         self.capacity = np.array([[whole_part(amount) for amount in row] for row in there.tolist()], dtype=np.int64).reshape(there.shape)
         leaves = [h for h, holder in enumerate(self.holders) if holder.leaf]
         for g in range(shape[1]):
+            demands: FloatArray = whole.demands(g)[:, column] * self.steps
             for r in range(shape[2]):
                 amounts = [float(demands[self.holders[h].users, r] @ whole.tasks[self.holders[h].users, g]) for h in leaves]
                 self.held[leaves, g, r] = whole_units(amounts, float(there[g, r]))

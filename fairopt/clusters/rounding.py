@@ -24,11 +24,11 @@ import scipy.sparse as sp
 from fairopt.allocation import Allocation
 from fairopt.analysis.measures import violations
 from fairopt.analysis.rerun import given
+from fairopt.clusters.apart import Apart, taken_apart
 from fairopt.clusters.packing import Budget, Packed, pack
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import expand, number_distinct, on_rows
-from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.limit_merging import limit_keys, merged_limits
 from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.program.kept_parts import without_breaking
@@ -78,7 +78,9 @@ class Whole:
     groups : tuple of Group
     tasks : array (users, groups)
     packed : tuple of Packed
-        The single servers of each group.
+        The single servers of each group, with the tasks of the parts of users.
+    apart : Apart
+        The users, taken apart where their tasks differ by server.
     notes : tuple of str
         What rounding changed, and how the placement was chosen.
     """
@@ -87,6 +89,7 @@ class Whole:
     groups: tuple[Group, ...]
     tasks: FloatArray
     packed: tuple[Packed, ...]
+    apart: Apart
     notes: tuple[str, ...]
 
     @property
@@ -105,13 +108,21 @@ class Whole:
         """Capacity of each group, (groups, resources)."""
         return np.array([group.count * group.capacity for group in self.groups])
 
-    def as_allocation(self) -> Allocation:
-        """Return the whole tasks as an allocation of the instance, on its own rows of servers."""
-        instance = self.instance
-        tasks = np.zeros((instance.n_users, instance.n_servers))
+    def demands(self, group: int) -> FloatArray:
+        """Return what a task of each user takes on the servers of a group, (users, resources)."""
+        row = int(self.groups[group].rows[0])
+        return np.asarray(self.instance.demands_by_kind[:, self.instance.kind_of[row]])
+
+    def on_rows(self) -> FloatArray:
+        """Return the whole tasks on the rows of servers of the instance, (users, servers)."""
+        tasks = np.zeros((self.apart.user.size, self.instance.n_servers))
         for group, packed in zip(self.groups, self.packed, strict=True):
-            tasks[:, group.rows] = packed.spread(instance.counts[group.rows].astype(int))
-        return given(instance, tasks, "rdm")
+            tasks[:, group.rows] = packed.spread(self.instance.counts[group.rows].astype(int))
+        return self.apart.together(tasks)
+
+    def as_allocation(self) -> Allocation:
+        """Return the whole tasks as an allocation of the instance."""
+        return given(self.instance, self.on_rows(), "rdm")
 
 
 def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None, time_limit: float | None = 2.0) -> Whole:
@@ -132,8 +143,8 @@ def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None, 
     InvalidInstance
         The allocation exceeds a limit; a name is given for a row that is not there.
     """
-    instance = allocation.instance
-    refuse_by_server(instance, "no export can say it", "use fairopt.solve, or leave this out")
+    apart = taken_apart(allocation.instance, allocation.tasks)
+    instance = apart.instance
     if time_limit is not None:
         check_seconds("placement_time_limit", time_limit)
     if allocation.sharing != "rdm":
@@ -141,7 +152,7 @@ def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None, 
             "under time division users take turns on whole servers, which no quota or limit of a scheduler can express; "
             'solve with sharing="rdm", which divides resources, and without rates'
         )
-    exceeded = violations(instance, allocation.tasks, "rdm", WRITTEN)
+    exceeded = violations(instance, apart.tasks, "rdm", WRITTEN)
     if exceeded:
         raise InvalidInstance(
             f"the allocation does not fit this instance: {joined([str(each) for each in exceeded], 3)}; give an allocation of this instance"
@@ -152,7 +163,7 @@ def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None, 
                 f'there is no server row "{row}"{did_you_mean(row, instance.servers)}; there are {_few(instance.servers)}'
             )
     groups, small = _grouped(instance, names or {})
-    per_user = np.where(instance.zero_demand, 0.0, allocation.tasks_per_user)
+    per_user = np.where(instance.zero_demand, 0.0, apart.tasks.sum(axis=1))
     budget = Budget(np.inf if time_limit is None else time_limit)
     program, placed, packed, together = without_breaking(small, lambda rows: _rounded(small, per_user, rows, budget))
     tasks = np.column_stack([each.placed for each in packed])
@@ -162,7 +173,17 @@ def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None, 
         notes.append(_gained(placed, int((tasks > 0).sum()), budget, best=best))
     elif together and tasks.any():
         notes.append("this placement has the fewest pairs of user and row found within the search limit; one with fewer may exist")
-    return Whole(allocation, groups, tasks, packed, tuple(notes))
+    if allocation.instance.speeds_given is not None:
+        notes.append(_worked(allocation, apart, groups, tasks))
+    return Whole(allocation, groups, apart.together(tasks), packed, apart, tuple(notes))
+
+
+def _worked(allocation: Allocation, apart: Apart, groups: Sequence[Group], tasks: FloatArray) -> str:
+    """Return a note on the work of the whole tasks, (parts, groups)."""
+    instance = allocation.instance
+    first = np.array([int(group.rows[0]) for group in groups])
+    work = (instance.speeds[:, first] * apart.together(tasks)).sum()
+    return f"the whole tasks do {figure(float(work), 6)} work together, the divisible ones {figure(float(allocation.work.sum()), 6)}"
 
 
 def _gained(placed: Placed, pairs: int, budget: Budget, *, best: bool) -> str:
@@ -343,11 +364,6 @@ def _said(instance: Instance, per_user: FloatArray, program: WholePlacement, tas
     if none:
         notes.append(
             f"{joined(none, _MOST)} {'gets' if len(none) == 1 else 'get'} no whole task, and a quota of 0 where the owner has no other"
-        )
-    if instance.shared:
-        there = joined([instance.amount(amount, name, 6) for name, amount in instance.shared.items()], _MOST)
-        notes.append(
-            f"the whole tasks keep within the {there} of the whole cluster, but these are on no server, and no file here limits them"
         )
     split = int(((tasks > 0).sum(axis=1) > 1).sum())
     pairs = plural(int((tasks > 0).sum()), "pair of user and row", "pairs of user and row")

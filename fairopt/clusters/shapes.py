@@ -116,13 +116,18 @@ class Shapes:
         keys = [([], (), n) if queue in listed else (demands[n], where[n], 0) for n, queue in enumerate(self.queue)]
         return sorted(range(len(self.queue)), key=lambda n: (natural(self.queue[n]), self.queue[n], *keys[n]))
 
-    def fits(self, capacities: FloatArray) -> BoolArray:
-        """Return which shapes have a server that is large enough for one task, or run already, (shapes,)."""
-        exists = ((self.demands == 0) | (capacities > 0).any(axis=0)).all(axis=1)
+    def fits(self, capacities: FloatArray, shared: FloatArray) -> BoolArray:
+        """Return which shapes have a server that is large enough for one task, and a cluster; or run already, (shapes,).
+
+        The last columns of demands are those of resources of the cluster, of which there are ``shared``.
+        """
+        demands, of_cluster = np.split(self.demands, [capacities.shape[1]], axis=1)
+        exists = ((demands == 0) | (capacities > 0).any(axis=0)).all(axis=1)
         fits = ((self.held > 0).any(axis=1) | (self.somewhere > 0)) & exists
         kinds = number_distinct([capacities])
         distinct = capacities[np.unique(kinds, return_index=True)[1]]
-        large: BoolArray = np.all(self.demands[:, None, :] <= distinct[None] * (1 + FITS), axis=2)  # (shapes, kinds of node)
+        large: BoolArray = np.all(demands[:, None, :] <= distinct[None] * (1 + FITS), axis=2)  # (shapes, kinds of node)
+        large &= np.all(of_cluster <= shared * (1 + FITS), axis=1, keepdims=True)
         for kind in range(len(distinct)):
             fits |= large[:, kind] & self.eligibility[:, kinds == kind].any(axis=1)
         return np.asarray(fits)

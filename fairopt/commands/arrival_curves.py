@@ -12,7 +12,7 @@ from fairopt.commands import completion
 from fairopt.commands.console import Bar, choose_form, draw, hand_over, work
 from fairopt.commands.options import Changes, File, Json, Output, Rules, Workers, at_least_one, read_instance, words
 from fairopt.commands.outputs import Written
-from fairopt.reporting.tables.arriving import arrival_blocks
+from fairopt.reporting import tables
 
 __all__ = ["arrivals"]
 
@@ -82,7 +82,7 @@ def arrivals(
     hand_over(
         found.to_dict,
         found.to_frame,
-        lambda width: arrival_blocks(found),
+        lambda width: tables.arrival_blocks(found),
         form,
         output,
     )

@@ -37,7 +37,7 @@ from fairopt.commands.options import (
     with_rules,
     words,
 )
-from fairopt.reporting.tables.audits import audit_blocks
+from fairopt.reporting import tables
 from fairopt.specs import read_notion, read_schedule
 from fairopt.wording import plural
 
@@ -153,7 +153,7 @@ def audit(
     if form == "json":
         deliver(as_text(found.to_dict()), output)
     else:
-        show(lambda width: audit_blocks(found, everything=everything), output)
+        show(lambda width: tables.audit_blocks(found, everything=everything), output)
     if watched and found.violations:
         say(
             "warning",

@@ -39,7 +39,7 @@ from fairopt.commands.options import (
 from fairopt.commands.outputs import Written
 from fairopt.commands.retired import warn_retired
 from fairopt.commands.what_ifs import compare_two
-from fairopt.reporting.tables.comparison import comparison_blocks
+from fairopt.reporting import tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,7 +183,7 @@ def compare(
     hand_over(
         lambda: comparison.to_dict(by),
         lambda: _frame(comparison, by, form),
-        lambda width: comparison_blocks(comparison, width, by, choice, everything=everything),
+        lambda width: tables.comparison_blocks(comparison, width, by, choice, everything=everything),
         form,
         output,
     )

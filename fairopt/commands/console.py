@@ -30,7 +30,7 @@ from fairopt.commands.said import INTERRUPTED, SAID, WRITTEN
 from fairopt.files import is_device, write_files
 from fairopt.formats import FILES
 from fairopt.formats.results import KINDS, Kind, rendered, require
-from fairopt.reporting.tables.allocation import Choice, allocation_blocks
+from fairopt.reporting import tables
 from fairopt.show.blocks import Block, Note
 from fairopt.show.terminal import print_blocks
 from fairopt.wording import printable
@@ -192,7 +192,7 @@ def present(
     everything: bool,
     output: Path | None,
     plot: Path | None,
-    choice: Choice | None = None,
+    choice: tables.Choice | None = None,
 ) -> None:
     """Draw, print or write an allocation."""
     if plot is not None:
@@ -202,7 +202,7 @@ def present(
     hand_over(
         lambda: allocation.to_dict() | {"seconds": seconds, "phases_s": seconds, "time_s": sum(seconds.values())},
         allocation.to_frame,
-        lambda width: allocation_blocks(allocation, seconds, everything=everything, choice=choice, width=width),
+        lambda width: tables.allocation_blocks(allocation, seconds, everything=everything, choice=choice, width=width),
         form,
         output,
     )

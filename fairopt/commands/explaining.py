@@ -33,7 +33,7 @@ from fairopt.commands.options import (
     with_rules,
 )
 from fairopt.models import default_sharing
-from fairopt.reporting.tables.explanation import explanation_blocks
+from fairopt.reporting import tables
 from fairopt.specs import read_notion, read_schedule
 
 __all__ = ["explain"]
@@ -147,4 +147,4 @@ def explain(
     if form == "json":
         deliver(as_text(explanation.to_dict()), output)
     else:
-        show(lambda width: explanation_blocks(explanation), output)
+        show(lambda width: tables.explanation_blocks(explanation), output)

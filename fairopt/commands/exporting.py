@@ -29,7 +29,7 @@ from fairopt.commands.options import (
     with_rules,
 )
 from fairopt.commands.outputs import Written, guarded
-from fairopt.reporting.tables.exports import export_blocks
+from fairopt.reporting import tables
 from fairopt.specs import read_notion
 
 __all__ = ["app"]
@@ -273,6 +273,6 @@ def _run(
         for note in found.notes:
             say("note", note)
         return
-    show(lambda width: export_blocks(found, everything=everything))
+    show(lambda width: tables.export_blocks(found, everything=everything))
     for path in paths.values():
         typer.echo(f"Wrote {path}")

@@ -12,7 +12,7 @@ from fairopt.commands import completion
 from fairopt.commands.console import Bar, choose_form, draw, hand_over, work
 from fairopt.commands.options import Changes, File, Json, Output, Rules, Schedules, Sharing, read_instance, words
 from fairopt.commands.outputs import Written
-from fairopt.reporting.tables.frontiers import frontier_blocks
+from fairopt.reporting import tables
 
 __all__ = ["frontier"]
 
@@ -72,7 +72,7 @@ def frontier(
         bar,
     )
     draw(found, plot)
-    hand_over(found.to_dict, found.to_frame, lambda width: frontier_blocks(found), form, output)
+    hand_over(found.to_dict, found.to_frame, lambda width: tables.frontier_blocks(found), form, output)
     if number > 1 and all(point.allocation is None for point in found):
         raise typer.Exit(3)
 

@@ -30,7 +30,7 @@ from fairopt.commands.outputs import Written
 from fairopt.commands.said import WRITTEN
 from fairopt.files import write_files
 from fairopt.formats.results import rendered
-from fairopt.reporting.tables.histories import history_blocks
+from fairopt.reporting import tables
 from fairopt.wording import did_you_mean, joined
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def history(
     hand_over(
         found.to_dict,
         lambda: _indexed(found.to_frame(by)),
-        lambda width: history_blocks(found, shown=shown or (), sort=sort, top=top),
+        lambda width: tables.history_blocks(found, shown=shown or (), sort=sort, top=top),
         form,
         output,
     )

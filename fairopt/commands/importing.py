@@ -16,7 +16,7 @@ from fairopt.commands.options import Json, read_period
 from fairopt.commands.outputs import Written, guarded
 from fairopt.commands.said import WRITTEN
 from fairopt.formats.results import rendered
-from fairopt.reporting.tables.imports import import_blocks
+from fairopt.reporting import tables
 
 __all__ = ["app"]
 
@@ -117,6 +117,7 @@ _importer(
     jobs=file("squeue --json", NEEDED),
     associations=file("sacctmgr -P show assoc tree (accounts, shares, GrpTRES), sshare -a -l -P, or slurmrestd's answer."),
     partitions=file("scontrol show partitions (text, or --json)"),
+    licenses=file("scontrol show licenses (text, or --json): named limits."),
     speeds=file("Speeds of tasks by type of GPU or feature of nodes. Columns servers, speed, and owner."),
     sacct=file(
         "sacct -a -X -P with the columns JobID, Account, User, Partition, Start, End, AllocTRES, ReqTRES, NodeList, Constraints: "
@@ -127,6 +128,10 @@ _importer(
         read=lambda window: None if window is None else read_period(window),
     ),
     owners=_owners("Owners of jobs: account or user.", "account"),
+    count_licenses=Option(
+        Annotated[bool, typer.Option("--count-licenses", help="Licences are resources of the cluster, which count in dominant shares.")],
+        False,
+    ),
     ignore_partitions=Option(
         Annotated[bool, typer.Option("--ignore-partitions", help="Let jobs run in every partition.")],
         False,
@@ -224,7 +229,7 @@ def _run(read: Callable[[], fo.Import], output: Path | None, current: Path | Non
     if as_json:
         typer.echo(work("writing the result", lambda: as_text(imported.to_dict())), nl=False)
     else:
-        show(lambda width: import_blocks(imported, everything=everything))
+        show(lambda width: tables.import_blocks(imported, everything=everything))
         for path in (output, current):
             if path is not None:
                 typer.echo(f"Wrote {path}")

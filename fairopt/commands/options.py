@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
 import typer
 from typer.main import get_command
 
@@ -16,13 +15,12 @@ from fairopt.commands import completion
 from fairopt.commands.console import work
 from fairopt.commands.outputs import Written
 from fairopt.files.limits import reading_limit
-from fairopt.instance import FloatArray
-from fairopt.instance.fractions import ExactArray, as_written
-from fairopt.instance.quantities import read as quantity
-from fairopt.models import only_text, weights_mapping, weights_text
-from fairopt.program import Leximin
 from fairopt.registry import words as parts
-from fairopt.reporting.tables.allocation import Choice
+from fairopt.reporting import tables
+
+if TYPE_CHECKING:
+    from fairopt.instance import FloatArray
+    from fairopt.instance.fractions import ExactArray
 
 __all__ = [
     "EFFORT",
@@ -264,6 +262,8 @@ def _bytes(text: str) -> int:
     >>> _bytes("2GB"), _bytes("1GiB"), _bytes("1000")
     (2000000000, 1073741824, 1000)
     """
+    from fairopt.instance.quantities import read as quantity
+
     try:
         value = Fraction(int(text)) if text.strip().isdecimal() else quantity(text).value
     except ValueError:
@@ -306,6 +306,7 @@ def read_utility(path: Path, instance: fo.Instance) -> FloatArray | ExactArray:
     It is in fractions where a cell is, such as 1/3.
     """
     from fairopt.formats.tables import MATRIX
+    from fairopt.instance.fractions import as_written
     from fairopt.tables import aligned, read
 
     rows = work(f"reading {path}", lambda: aligned(read(path, MATRIX), instance.users, instance.servers))
@@ -315,6 +316,7 @@ def read_utility(path: Path, instance: fo.Instance) -> FloatArray | ExactArray:
 def read_preference(path: Path, instance: fo.Instance) -> FloatArray | ExactArray:
     """Read a weight on each user's tasks, (users,): columns user and weight."""
     from fairopt.formats.tables import MATRIX
+    from fairopt.instance.fractions import as_written
     from fairopt.tables import aligned, read
 
     return as_written([[row["weight"]] for row in aligned(read(path, MATRIX), instance.users, ["weight"])]).ravel()
@@ -326,6 +328,8 @@ def counts(resource_weights: str | None, only: str | None) -> dict[str, Any]:
     >>> counts("gpu=4,cpu=0", None), counts(None, "gpu,memory")
     ({'resource_weights': {'gpu': 4, 'cpu': 0}}, {'only': 'gpu+memory'})
     """
+    from fairopt.models import only_text, weights_mapping
+
     given = {"resource_weights": weights_mapping(resource_weights), "only": only_text(only)}
     return {word: value for word, value in given.items() if value is not None}
 
@@ -340,6 +344,8 @@ def with_rules(
     >>> with_rules(["drfh", "tsf"], None, None, counts("gpu=4,cpu=0", None))
     ['drfh:resource_weights=gpu=4+cpu=0', 'tsf']
     """
+    from fairopt.models import weights_text
+
     if not notions:
         refuse_rules(guarantees, queue_share, "it is a rule of a notion; give --notions")
         refuse_counts(counted, "it is an option of notions; give --notions")
@@ -373,6 +379,10 @@ def refuse_rules(guarantees: str | None, queue_share: str | None, why: str) -> N
 
 def _has_rules(notion: str) -> bool:
     """Say whether a notion fills a tree: it is a leximin of shares."""
+    import numpy as np
+
+    from fairopt.program import Leximin
+
     kind = fo.NOTIONS.get(notion)
     return kind is not None and issubclass(kind, fo.ShareNotion) and isinstance(kind().goal(np.ones(1)), Leximin)
 
@@ -386,9 +396,9 @@ def _counts_resources(notion: str) -> bool:
     return kind.counts_resources or "queue_share=dominant" in options
 
 
-def choose_users(form: str, shown: list[str] | None, sort: str | None, top: int | None) -> Choice:
+def choose_users(form: str, shown: list[str] | None, sort: str | None, top: int | None) -> tables.Choice:
     """Return which users a page shows. A table or JSON has all users in the order of the file, so a choice is refused there."""
     given = [option for option, value in (("--user", shown), ("--sort", sort), ("--top", top)) if value]
     if given and form != "page":
         raise typer.BadParameter(f"it chooses what a page shows, and .{form} has all users; leave it out", param_hint=given[0])
-    return Choice(tuple(shown or ()), sort or "", top)
+    return tables.Choice(tuple(shown or ()), sort or "", top)

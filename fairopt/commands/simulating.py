@@ -14,9 +14,9 @@ from fairopt.commands.console import INTERRUPTED, Bar, check_page, choose_form, 
 from fairopt.commands.options import ClusterChanges, Json, Resume, read_instance
 from fairopt.commands.outputs import Written
 from fairopt.commands.retired import warn_retired
+from fairopt.files import first_line
 from fairopt.histories.reading import kind_of
-from fairopt.reporting.tables.side_by_side import side_by_side_blocks
-from fairopt.reporting.tables.simulation import simulation_blocks
+from fairopt.reporting import tables
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -130,11 +130,10 @@ def simulate(
     instance = read_instance(cluster, changes)
     if by == "queue" and not instance.queues:
         raise typer.BadParameter(f"{cluster} has no queues; use job, user or time", param_hint="--by")
-    swf = trace.name.lower().removesuffix(".gz").endswith(".swf")
-    if swf and events is not None:
-        raise typer.BadParameter(
-            "events cannot be combined with a log in the Standard Workload Format; leave --events out", param_hint="--events"
-        )
+    swf, gavel = trace.name.lower().removesuffix(".gz").endswith(".swf"), _is_gavel(trace)
+    if (swf or gavel) and events is not None:
+        what = "a log in the Standard Workload Format" if swf else "a table of Gavel"
+        raise typer.BadParameter(f"events cannot be combined with {what}; leave --events out", param_hint="--events")
     if gangs and not swf:
         raise typer.BadParameter("a table marks gangs in its column gang; leave --gangs out", param_hint="--gangs")
     if not swf and _is_log(trace):
@@ -143,14 +142,15 @@ def simulate(
             "columns user, submit_s, run_s, tasks and one a resource) or a log in the Standard Workload Format (.swf)",
             param_hint="FILE",
         )
-    jobs = work(
-        f"reading {trace}",
-        lambda: (
-            fo.trace_swf(trace, memory="memory" in instance.resources, gangs=gangs, lenient=lenient)
-            if swf
-            else fo.load_trace(trace, cluster=instance, events=events, lenient=lenient)
-        ),
-    )
+
+    def read() -> fo.Trace:
+        if swf:
+            return fo.trace_swf(trace, memory="memory" in instance.resources, gangs=gangs, lenient=lenient)
+        if gavel:
+            return fo.trace_gavel(trace, lenient=lenient)
+        return fo.load_trace(trace, cluster=instance, events=events, lenient=lenient)
+
+    jobs = work(f"reading {trace}", read)
     if jobs.left_out:
         say("warning", f"{plural(len(jobs.left_out), 'row')} left out; the first: {jobs.left_out[0]}")
     bar = Bar("tasks", jobs.n_tasks)
@@ -180,7 +180,13 @@ def simulate(
             from fairopt.reporting.side_by_side import write_side_by_side_page
 
             work(f"writing {report}", lambda: write_side_by_side_page(several, report))
-        hand_over(several.to_dict, lambda: several.to_frame().reset_index(), lambda width: side_by_side_blocks(several), form, output)
+        hand_over(
+            several.to_dict,
+            lambda: several.to_frame().reset_index(),
+            lambda width: tables.side_by_side_blocks(several),
+            form,
+            output,
+        )
         if not several.complete:
             raise typer.Exit(INTERRUPTED)
         return
@@ -205,7 +211,7 @@ def simulate(
     if by is None and form == "parquet":
         warn_retired("simulate -o FILE.parquet", new="simulate --by time -o FILE.parquet")
         by = "time"
-    hand_over(found.to_dict, lambda: _rows(found, by or "job"), lambda width: simulation_blocks(found), form, output)
+    hand_over(found.to_dict, lambda: _rows(found, by or "job"), lambda width: tables.simulation_blocks(found), form, output)
 
 
 def _known_schedulers() -> list[str]:
@@ -226,6 +232,12 @@ def _tell_how_to_go_on(folder: Path | None, complete: bool, written: bool) -> No
     if folder is not None and not complete:
         force = " and --force, which replaces what this run writes" if written else ""
         say("stopped", f"the same command continues from there, with what {folder} has{force}")
+
+
+def _is_gavel(path: Path) -> bool:
+    """Return whether a file is a table of jobs of Gavel, which have steps and no duration."""
+    columns = first_line(path)
+    return b"total_steps" in columns and b"run_s" not in columns
 
 
 def _is_log(path: Path) -> bool:

@@ -32,7 +32,7 @@ from fairopt.commands.options import (
 from fairopt.commands.outputs import Written
 from fairopt.formats import DOCUMENTS, source_of
 from fairopt.formats.results import rendered
-from fairopt.reporting.tables.studies import study_blocks
+from fairopt.reporting import tables
 from fairopt.wording import plural
 
 __all__ = ["study"]
@@ -222,7 +222,7 @@ def study(
         }
         typer.echo(as_text(study_data(frame, question)), nl=False)
     else:
-        show(lambda width: paper(chosen).blocks() if own else study_blocks(frame, means, instances))
+        show(lambda width: paper(chosen).blocks() if own else tables.study_blocks(frame, means, instances))
         if resume is not None:
             typer.echo(f"{plural(len(frame), 'row')} in {resume / 'study.parquet' if resume.is_dir() else resume}")
     if frame["tasks"].isna().any():

@@ -33,8 +33,7 @@ from fairopt.commands.options import (
     words,
 )
 from fairopt.commands.outputs import Written
-from fairopt.reporting.tables.allocation import Choice
-from fairopt.reporting.tables.what_ifs import what_if_blocks
+from fairopt.reporting import tables
 
 __all__ = ["compare_two", "what_if"]
 
@@ -111,7 +110,7 @@ def compare_two(
     output: Path | None,
     plot: Path | None,
     everything: bool,
-    choice: Choice,
+    choice: tables.Choice,
 ) -> None:
     """Compare two files, or a file and a changed copy; ``both`` are changes of the two, ``changed`` and ``rules`` of the second."""
     first, second = files[0], files[1] or files[0]
@@ -135,7 +134,7 @@ def compare_two(
     hand_over(
         found.to_dict,
         found.to_frame,
-        lambda width: what_if_blocks(found, everything=everything, choice=choice),
+        lambda width: tables.what_if_blocks(found, everything=everything, choice=choice),
         form,
         output,
     )

@@ -14,7 +14,7 @@ from fairopt.commands import completion
 from fairopt.commands.console import Bar, as_text, check_instance, show, work
 from fairopt.commands.options import Json, Workers
 from fairopt.commands.outputs import Written
-from fairopt.reporting.tables.worst_cases import worst_case_blocks
+from fairopt.reporting import tables
 from fairopt.wording import figure
 
 __all__ = ["worst_case"]
@@ -115,4 +115,4 @@ def worst_case(
     if as_json:
         typer.echo(as_text(worst.to_dict()), nl=False)
     else:
-        show(lambda width: worst_case_blocks(worst, seconds, exact=exact))
+        show(lambda width: tables.worst_case_blocks(worst, seconds, exact=exact))

@@ -19,6 +19,7 @@ fairopt.errors.Unsupported: the demand of a task of "train" differs from server 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ import numpy.typing as npt
 
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance.fractions import kept
-from fairopt.validation import FloatArray, IntArray, check, numbers
+from fairopt.validation import BoolArray, FloatArray, IntArray, check, numbers
 from fairopt.wording import figure, named
 
 if TYPE_CHECKING:
@@ -36,10 +37,42 @@ __all__ = ["Kinds", "as_given", "differences", "is_by_server", "kinds_of", "kind
 
 
 class Kinds(NamedTuple):
-    """Demands by kind of server, (users, kinds, resources), and the kind of each row, (servers,), in order of first appearance."""
+    """Demands by kind of server, (users, kinds, resources), and the kind of each row, (servers,), in order of first appearance.
+
+    >>> kinds = Kinds(np.array([[[1.0, 4.0], [2.0, 4.0]]]), np.array([0, 1]))
+    >>> kinds.per_task(0), kinds.per_task(1)
+    (array([[1., 2.]]), array([4.]))
+    """
 
     demands: npt.NDArray[Any]
     kind_of: IntArray
+
+    def per_task(self, r: int) -> npt.NDArray[Any]:
+        """Return the demand of a resource of one task, (users,); (users, servers) where somebody's differs by server."""
+        each = self.demands[:, :, r]
+        return each[:, 0] if each.shape[1] == 1 or (each == each[:, :1]).all() else each[:, self.kind_of]
+
+    def of_pairs(self, users: IntArray, servers: IntArray, r: int) -> npt.NDArray[Any]:
+        """Return the demand of a resource of one task of each pair, (pairs,); beyond the rows of servers that of the first kind."""
+        if self.demands.shape[1] == 1:
+            return np.asarray(self.demands[users, 0, r])
+        return np.asarray(self.demands[users, np.append(self.kind_of, 0)[np.minimum(servers, self.kind_of.size)], r])
+
+    def demand(self, r: int) -> BoolArray:
+        """Return who demands something of a resource on some server, (users,)."""
+        return np.asarray((self.demands[:, :, r] > 0).any(axis=1))
+
+    def held(self, tasks: npt.NDArray[Any], servers: BoolArray, r: int) -> npt.NDArray[Any]:
+        """Return what tasks, (users, servers), take of a resource on some rows of servers, (users,)."""
+        return self.of_sums(lambda rows: tasks[:, rows].sum(axis=1), servers, r)
+
+    def of_sums(self, tasks_on: Callable[[BoolArray], npt.NDArray[Any]], servers: BoolArray, r: int) -> npt.NDArray[Any]:
+        """Return the same where ``tasks_on`` gives the tasks of each user, (users,), on some rows."""
+        if self.demands.shape[1] == 1:
+            return np.asarray(tasks_on(servers) * self.demands[:, 0, r])
+        kinds = np.unique(self.kind_of[servers])
+        parts = [tasks_on(servers & (self.kind_of == k)) * self.demands[:, k, r] for k in kinds]
+        return np.asarray(sum(parts[1:], parts[0]) if parts else tasks_on(servers))
 
 
 def kinds_of(demands: npt.NDArray[Any]) -> Kinds:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.errors import InvalidInstance, Unsupported
-from fairopt.instance.by_server import as_given, differences
+from fairopt.instance.by_server import Kinds, as_given, differences
 from fairopt.instance.queues import Queue
 from fairopt.instance.ratios import lacks
 from fairopt.instance.selections import Selection
@@ -90,6 +90,11 @@ class Derived:
                 'server ("cdrf", "tsf", "drfh", "max-min", "proportional", "efficiency"), or read demands_of(users, servers)'
             )
         return self.demands_by_kind[:, 0]
+
+    @property
+    def kinds(self) -> Kinds:
+        """Demands by kind of server, and the kind of each row of servers."""
+        return Kinds(self.demands_by_kind, self.kind_of)
 
     def demands_of(self, users: IntArray, servers: IntArray) -> FloatArray:
         """Return the demands of one task of each pair of a user and a row of servers, (pairs, resources).

@@ -7,6 +7,7 @@ Each kind is one sentence, with the first few names. `fairopt.load` logs them as
 * *A resource of which almost nothing can be used*: whoever fills a server alone, and wherever, uses less than 1 % of it, because another
   resource ends first. This depends on the sizes of tasks alone: few tasks and low limits raise no doubt, and neither does a resource that
   nobody demands. Users whose tasks are too large do not count.
+* *A speed of 0*: the user cannot run there.
 * *A weight without effect*: other than 0 and 1, of a user or a queue without siblings. A queue without users is no sibling.
 * *Names that differ in case or in spaces only*, and names that begin or end with a space.
 
@@ -43,7 +44,7 @@ def doubts(instance: Instance, told: Collection[str] = ()) -> tuple[str, ...]:
     if instance.rates_per_server is None:
         too_large = _too_large(instance)
         found += [*_of_large_tasks(instance, np.flatnonzero(too_large)), *_of_little_use(instance, ~too_large)]
-    return (*found, *_of_weights(instance, told), *_of_names(instance))
+    return (*found, *_of_speeds(instance), *_of_weights(instance, told), *_of_names(instance))
 
 
 # Amounts -------------------------------------------------------------------------------------------------------------------------
@@ -119,6 +120,19 @@ def _parts(users: IntArray, servers: int) -> Iterator[IntArray]:
     step = max(_AT_ONCE // max(servers, 1), 1)
     for start in range(0, users.size, step):
         yield users[start : start + step]
+
+
+def _of_speeds(instance: Instance) -> Iterator[str]:
+    """Yield a sentence on users with a speed of 0 on some servers, with the servers of the first."""
+    if instance.speeds_given is None:
+        return
+    nowhere = instance.speeds_given == 0
+    users = np.flatnonzero(nowhere.any(axis=1)).tolist()
+    if users:
+        names = joined([named(instance.users[n]) for n in users], _MOST)
+        whose = "its" if len(users) == 1 else f"{named(instance.users[users[0]])}'s"
+        servers = joined([named(instance.servers[i]) for i in np.flatnonzero(nowhere[users[0]])], _MOST)
+        yield f"{names} cannot run on some servers: {whose} speed on {servers} is 0"
 
 
 # Weights -------------------------------------------------------------------------------------------------------------------------

@@ -178,10 +178,11 @@ def _keeping(instance: Instance, r: int, servers: BoolArray, group: str, own: di
 def most_of(instance: Instance, keeping: Keeping) -> list[Any]:
     """Return the most that users may hold by their numbers of tasks and the limits of queues, as amounts of `Keeping`."""
     tree, r = instance.tree, keeping.resource
-    runs = instance.eligibility[:, keeping.servers].any(axis=1) & (instance.demands[:, r] > 0)
+    largest = instance.demands_by_kind[:, np.unique(instance.kind_of[keeping.servers]), r].max(axis=1)
+    runs = instance.eligibility[:, keeping.servers].any(axis=1) & (largest > 0)
     most: list[Any] = [0] * tree.n_nodes
     for n in np.flatnonzero(runs):
-        most[tree.user_node[n]] += instance.demands[n, r] * instance.tasks[n]
+        most[tree.user_node[n]] += largest[n] * instance.tasks[n]
     held: list[Any] = [0] * (len(keeping.nodes) + 1)
     place = {node: k for k, node in enumerate(keeping.nodes)}
     for node in tree.upwards():

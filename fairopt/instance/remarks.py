@@ -109,7 +109,8 @@ def _of_group(instance: Instance, tree: Tree, quotas: list[_OnServers], group: s
     there = np.concatenate([instance.row_capacity[sorted(rows)].sum(axis=0), instance.shared_capacity])
     units = instance.units
     on = f" on {group}" if group else ""
-    of_users = np.zeros_like(instance.demands) if group else instance.guarantees[:, None] * instance.demands
+    least = instance.demands_by_kind.min(axis=1)
+    of_users = np.zeros_like(least) if group else instance.guarantees[:, None] * least
     for r, resource in enumerate(instance.resources):
 
         def said(amount: float, resource: str = resource) -> str:

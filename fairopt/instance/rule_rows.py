@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,16 @@ if TYPE_CHECKING:
 __all__ = ["RuleRow", "check_rules", "refuse_rules", "rule_excess", "rule_rows"]
 
 
+class RulePart(NamedTuple):
+    """A term of a rule: its factor, its users, (users,), its servers, (servers,), and what counts: a resource, else work or tasks."""
+
+    factor: Fraction
+    users: BoolArray
+    servers: BoolArray
+    resource: int
+    work: bool
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RuleRow:
     """A rule, and what each of its terms is about.
@@ -36,28 +46,30 @@ class RuleRow:
     Attributes
     ----------
     rule : Rule
-    parts : tuple of (Fraction, users, servers, resource)
-        Of each term the factor; which users it counts, bool (users,); on which servers, bool (servers,); the position of the resource,
-        -1: tasks.
+    parts : tuple of RulePart
+        What each of its terms counts.
     """
 
     rule: Rule
-    parts: tuple[tuple[Fraction, BoolArray, BoolArray, int], ...]
+    parts: tuple[RulePart, ...]
 
     def coefficients(self, instance: Instance, users: IntArray, servers: IntArray) -> Any:
         """Return what a task of each pair counts on the left side, (pairs,); in fractions of an instance in fractions."""
-        exact = instance.demands.dtype == object
+        exact = instance.demands_by_kind.dtype == object
         total: Any = np.zeros(users.size, dtype=object) if exact else np.zeros(users.size)
-        for factor, of_users, of_servers, resource in self.parts:
-            times: Any = factor if exact else float(factor)
-            task = times if resource < 0 else instance.demands[users, resource] * times
-            total = total + np.where(of_users[users] & of_servers[servers], task, 0)
+        for part in self.parts:
+            task: Any = part.factor if exact else float(part.factor)
+            if part.resource >= 0:
+                task = instance.kinds.of_pairs(users, servers, part.resource) * task
+            elif part.work and instance.speeds_given is not None:
+                task = instance.speeds[users, servers] * task
+            total = total + np.where(part.users[users] & part.servers[servers], task, 0)
         return total
 
     @property
     def users(self) -> BoolArray:
         """Whom the rule names, directly or below a queue, (users,)."""
-        return np.asarray(np.any([users for _, users, _, _ in self.parts], axis=0))
+        return np.asarray(np.any([part.users for part in self.parts], axis=0))
 
 
 def rule_rows(instance: Instance) -> tuple[RuleRow, ...]:
@@ -128,7 +140,13 @@ def rows_of(rules: Sequence[Rule], named: Named) -> tuple[RuleRow, ...]:
         return list(resources).index(term.resource)
 
     return tuple(
-        RuleRow(rule, tuple((factor, who(rule, term.name), where(rule, term), what(rule, term)) for term, factor in rule.terms))
+        RuleRow(
+            rule,
+            tuple(
+                RulePart(factor, who(rule, term.name), where(rule, term), what(rule, term), term.measure == "work")
+                for term, factor in rule.terms
+            ),
+        )
         for rule in rules
     )
 

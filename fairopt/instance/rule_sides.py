@@ -83,4 +83,4 @@ def _side(row: RuleRow, instance: Instance, tasks: FloatArray) -> Side:
 def applying_without(instance: Instance, user: int) -> list[Rule]:
     """Return the rules that apply without a user: those that do not name it, alone or as the last of a queue."""
     stay = np.arange(instance.n_users) != user
-    return [row.rule for row in rule_rows(instance) if all((users & stay).any() for _, users, _, _ in row.parts)]
+    return [row.rule for row in rule_rows(instance) if all((part.users & stay).any() for part in row.parts)]

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fairopt.errors import InvalidInstance
+from fairopt.instance.by_server import Kinds
 from fairopt.instance.fractions import fractions_of, objects
 from fairopt.instance.limits import Limit
 from fairopt.instance.named import Named
@@ -89,14 +90,15 @@ class Selection:
                 number = self.counts[i]
                 yield SelectionRow(f"{name} on {self.server_names[i]}", self.users, there, bound if number == 1 else bound * number)
 
-    def per_task(self, demands: FloatArray) -> Any:
+    def per_task(self, kinds: Kinds) -> Any:
         """Return what a task counts, (users,), or (users, servers) where that depends on the server; 0 outside of the selection."""
         if self.resource >= 0:
-            return np.where(self.users, demands[:, self.resource], 0)
+            each = kinds.per_task(self.resource)
+            return np.where(self.users if each.ndim == 1 else self.users[:, None] & self.servers, each, 0)
         if self.amounts is None:
-            return np.where(self.users, 1, 0).astype(demands.dtype)
+            return np.where(self.users, 1, 0).astype(kinds.demands.dtype)
         if isinstance(self.amounts, tuple):
-            table = np.zeros((self.users.size, self.servers.size), demands.dtype)
+            table = np.zeros((self.users.size, self.servers.size), kinds.demands.dtype)
             users, servers, amounts = self.amounts
             table[users, servers] = amounts
             return table

@@ -44,6 +44,7 @@ from fairopt.instance.quantities import NANO
 from fairopt.kubernetes.placement import Constraints, Labels
 from fairopt.kubernetes.queues import queues_of
 from fairopt.kubernetes.records import ALWAYS, Node, Pod, add, in_units, owner_of, read_node, read_objects, read_pod, unit_of
+from fairopt.kubernetes.scheduler_queues import Extra
 from fairopt.wording import plural
 
 __all__ = ["import_kubernetes"]
@@ -166,13 +167,15 @@ def import_kubernetes(
         account.summary["priority classes"] = dict(classes.most_common())
 
     files = [queues] if isinstance(queues, str | os.PathLike) else list(queues)
-    forest, places_in = queues_of(files, kept, open_nodes, users, account) if files else (None, None)
+    nothing: tuple[None, None, list[Extra]] = None, None, [()] * len(kept)
+    forest, places_in, extra = queues_of(files, kept, open_nodes, users, account) if files else nothing
     amounts = [pod.request for pod in kept] if paths else [node.allocatable for node in open_nodes]
     asked = {resource for each in amounts for resource, amount in each.items() if amount}
     if forest:
         asked |= forest.resources & {resource for node in open_nodes for resource in node.allocatable}
     resources = [*ALWAYS, *sorted(asked - set(ALWAYS))]
-    places = list(dict.fromkeys(pod.constraints for pod in kept))
+    place_of = [(pod.constraints, more) for pod, more in zip(kept, extra, strict=True)]
+    places = list(dict.fromkeys(place_of))
     row = {place: j for j, place in enumerate(places)}
     labels = Labels(open_nodes)
     return assemble(
@@ -185,8 +188,8 @@ def import_kubernetes(
             owner=[pod.owner for pod in kept],
             demands=np.array([[in_units(r, pod.request.get(r, 0)) for r in resources] for pod in kept]).reshape(-1, len(resources)),
             number=np.array([pod.number for pod in kept], float),
-            allowed=np.array([labels.allowed(place) for place in places], bool).reshape(len(places), len(open_nodes)),
-            place=np.array([row[pod.constraints] for pod in kept], int),
+            allowed=np.array([labels.allowed(*place) for place in places], bool).reshape(len(places), len(open_nodes)),
+            place=np.array([row[place] for place in place_of], int),
             where=[pod.where for pod in kept],
             running=[(j, index[pod.node], 1.0) for j, pod in enumerate(kept) if pod.node in index],
             placed=bool(paths),

@@ -9,6 +9,7 @@ A quota is for a ResourceFlavor f and a resource r, and holds on the nodes that 
 v is guaranteed G[v] and limited to P[v] + G[v] - U[v]: a ClusterQueue without a cohort to its nominal quotas, all of a cohort together to
 theirs. Flavors that share nodes are added up where they do. On nodes of no flavor of a resource a ClusterQueue holds nothing of it; a
 resource that it does not cover at all is not limited (Kueue admits no pod that asks for it, unless it is configured to ignore it).
+A pod may take any flavor of its ClusterQueue, and gets the tolerations of that flavor: it may run on nodes of each with these.
 
 What Kueue shares beyond the quotas goes by ``fairSharing.weight``.
 """
@@ -23,6 +24,7 @@ from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
 from fairopt.instance.quantities import NANO
 from fairopt.instance.queues import Queue, Quota
+from fairopt.kubernetes.placement import Toleration, read_toleration
 from fairopt.kubernetes.records import in_units, quantity
 from fairopt.kubernetes.scheduler_queues import Cluster, SchedulerQueues, by_name, check_parents, made, marked
 from fairopt.wording import joined
@@ -72,6 +74,11 @@ class Kueue(SchedulerQueues):
                 f"what queues of {joined(relaxed, 5)} keep by lending limits counts in the capacity of the nodes, and not in what "
                 "the cohort may hold, which is less: its other queues may borrow some of it together, a relaxation"
             )
+        extra = {part["metadata"]["name"].text(): _tolerations(part) for part in kinds["ResourceFlavor"]}
+        self.tolerations = {
+            name: tuple((flavors[each], extra[each]) for each in dict.fromkeys(f for f, _ in node.nominal) if extra.get(each))
+            for name, node in self._nodes.items()
+        }
         self._local: dict[str, dict[str, str]] = {}
         self._weights: dict[tuple[str, str], float] = {}
         for part in kinds["LocalQueue"]:
@@ -215,6 +222,10 @@ def _flavors(parts: Mapping[str, Part], cluster: Cluster, nodes: Mapping[str, _N
     if empty:
         account.note(f"no node that accepts work has the labels of the flavors {joined(empty, 5)}: their quotas are left out")
     return flavors
+
+
+def _tolerations(flavor: Part) -> tuple[Toleration, ...]:
+    return tuple(sorted({read_toleration(each) for each in flavor.get("spec").get("tolerations").items()}))
 
 
 def _groups(flavors: Mapping[str, frozenset[str]], having: frozenset[str], account: Account) -> dict[frozenset[str], tuple[str, ...]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -13,7 +14,10 @@ from fairopt.instance import BoolArray
 if TYPE_CHECKING:
     from fairopt.kubernetes.records import Node
 
-__all__ = ["Constraints", "Expression", "Labels", "read_affinity", "read_toleration"]
+__all__ = ["Constraints", "Expression", "Labels", "Toleration", "read_affinity", "read_toleration"]
+
+Toleration: TypeAlias = tuple[str, str, str, str]
+"""Key, operator, value and effect."""
 
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 
@@ -36,11 +40,11 @@ class Constraints:
 
     selector: tuple[Expression, ...]
     affinity: tuple[_Term, ...] | None  # one must hold
-    tolerations: tuple[tuple[str, str, str, str], ...]  # key, operator, value, effect
+    tolerations: tuple[Toleration, ...]
 
 
-def read_toleration(part: Part) -> tuple[str, str, str, str]:
-    """Read key, operator, value and effect of a toleration."""
+def read_toleration(part: Part) -> Toleration:
+    """Read a toleration."""
     operator = part.get("operator").text("") or "Equal"
     if operator not in ("Equal", "Exists"):
         part["operator"].refuse(f'there is no operator "{operator}" here; the operators are Equal and Exists')
@@ -86,8 +90,15 @@ class Labels:
         number = {taints: j for j, taints in enumerate(kinds)}
         self._taints, self._taints_of = list(kinds), np.array([number[node.taints] for node in nodes], int)
 
-    def allowed(self, constraints: Constraints) -> BoolArray:
-        """Return where pods with these constraints may run, (nodes,)."""
+    def allowed(self, constraints: Constraints, extra: Sequence[tuple[Collection[str], tuple[Toleration, ...]]] = ()) -> BoolArray:
+        """Return where pods with these constraints may run, (nodes,); ``extra`` are tolerations that they get on some nodes."""
+        allowed = self._allowed(constraints)
+        for nodes, tolerations in extra:
+            there = np.array([node.name in nodes for node in self._nodes], bool)
+            allowed = allowed | (there & self._allowed(replace(constraints, tolerations=(*constraints.tolerations, *tolerations))))
+        return allowed
+
+    def _allowed(self, constraints: Constraints) -> BoolArray:
         tolerated = [all(any(_tolerates(t, taint) for t in constraints.tolerations) for taint in taints) for taints in self._taints]
         allowed: BoolArray = np.array(tolerated, bool)[self._taints_of]
         for expression in constraints.selector:
@@ -128,7 +139,7 @@ def _matches(expression: Expression, value: str | None) -> bool:
     return number is not None and (number > bound if expression.operator == "Gt" else number < bound)
 
 
-def _tolerates(toleration: tuple[str, str, str, str], taint: tuple[str, str, str]) -> bool:
+def _tolerates(toleration: Toleration, taint: tuple[str, str, str]) -> bool:
     key, operator, value, effect = toleration
     if effect and effect != taint[2]:
         return False

@@ -22,7 +22,7 @@ from fairopt.instance.queues import Queue
 from fairopt.kubernetes.kai_queues import KAI
 from fairopt.kubernetes.kueue_queues import Kueue
 from fairopt.kubernetes.records import Node, Pod, amounts_of, in_units
-from fairopt.kubernetes.scheduler_queues import Cluster, SchedulerQueues
+from fairopt.kubernetes.scheduler_queues import Cluster, Extra, SchedulerQueues
 from fairopt.kubernetes.volcano_queues import Volcano
 from fairopt.wording import joined, plural
 
@@ -36,8 +36,8 @@ _PREFIX = "requests."
 
 def queues_of(
     paths: Sequence[str | os.PathLike[str]], pods: Sequence[Pod], nodes: Sequence[Node], users: str, account: Account
-) -> tuple[Forest, list[str]]:
-    """Return the queues, and the queue of each pod by name."""
+) -> tuple[Forest, list[str], list[Extra]]:
+    """Return the queues, the queue of each pod by name, and the tolerations that its scheduler queue gives each pod."""
     objects = [part for path in paths for part in _objects(path)]
     quotas = [part for part in objects if _kind(part) == ("ResourceQuota", "")]
     of_system = {system: [part for part in objects if system.reads(*_kind(part))] for system in _SYSTEMS}
@@ -94,7 +94,8 @@ def queues_of(
     strange = forest.resources - {resource for node in nodes for resource in node.allocatable}
     if strange:
         account.note(f"amounts of {joined(sorted(strange), 5)} are left out: no node has it")
-    return forest, [name(pod.owner, queue) for pod, queue in zip(pods, above, strict=True)]
+    extra = [system.tolerations.get(queue, ()) if system and queue is not None else () for queue in above]
+    return forest, [name(pod.owner, queue) for pod, queue in zip(pods, above, strict=True)], extra
 
 
 def _namespace(pod: Pod) -> str:

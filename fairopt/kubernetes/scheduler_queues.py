@@ -6,17 +6,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
 from fairopt.errors import InvalidInstance
 from fairopt.instance.queues import Queue
 from fairopt.instance.tree import MOST_LEVELS, circle, circular, deepest, too_deep
+from fairopt.kubernetes.placement import Toleration
 from fairopt.kubernetes.records import Node, amounts_of, in_units
 from fairopt.wording import did_you_mean, joined
 
-__all__ = ["Cluster", "SchedulerQueues", "by_name", "check_parents", "in_cluster_units", "made", "marked"]
+__all__ = ["Cluster", "Extra", "SchedulerQueues", "by_name", "check_parents", "in_cluster_units", "made", "marked"]
+
+Extra: TypeAlias = tuple[tuple[frozenset[str], tuple[Toleration, ...]], ...]
+"""Nodes, and the tolerations that pods get there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,8 @@ class SchedulerQueues(ABC):
         The servers of their quotas are nodes.
     kinds : mapping
         The nodes of each kind that the scheduler knows.
+    tolerations : mapping
+        Of each queue, the tolerations that its pods get on some nodes: pairs of the nodes and the tolerations.
     """
 
     name: str
@@ -64,6 +70,7 @@ class SchedulerQueues(ABC):
     within: ClassVar[bool] = False
     queues: list[Queue]
     kinds: Mapping[str, frozenset[str]] = MappingProxyType({})
+    tolerations: Mapping[str, Extra] = MappingProxyType({})
 
     @abstractmethod
     def __init__(self, parts: Sequence[Part], cluster: Cluster, account: Account) -> None:

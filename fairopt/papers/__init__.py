@@ -37,7 +37,7 @@ from fairopt.instance.fractions import ExactArray, fraction_of
 
 __all__ = ["PAPERS", "Paper", "Result", "read"]
 
-PAPERS = ("drf", "drfh", "psdsf", "kesidis", "bbf", "pdrf")
+PAPERS = ("drf", "drfh", "psdsf", "kesidis", "bbf", "pdrf", "gavel")
 
 _EXACT = 1e-9
 

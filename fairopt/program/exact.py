@@ -38,6 +38,7 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, Instance, IntArray
+from fairopt.instance.by_server import Kinds
 from fairopt.instance.fractions import ExactArray, fraction_of, fractions_of, from_rationals, rational, rationals
 from fairopt.instance.rule_rows import rule_rows
 from fairopt.program.goals import AlphaFair, ExactDisjunctive, Goal, Separate, Tradeoff
@@ -124,7 +125,7 @@ class ExactProgram:
             return None
         assert self.kept is not None
         longer, rows = self.program.with_kept_rows(more), [self.kept.row(each) for each in more]
-        added = stack_rows(self.kept.demands, rows, self.program.pair_users, self.program.pair_servers)
+        added = stack_rows(self.kept.kinds, rows, self.program.pair_users, self.program.pair_servers)
         data, bounds = exact_rows(self.program, added, self.instance, rows)
         return replace(self, program=longer, data=np.concatenate([self.data, data]), bounds=np.concatenate([self.bounds, bounds]))
 
@@ -256,8 +257,7 @@ def exact_rows(
     matrix = limits.matrix
     data, bounds = np.empty(matrix.nnz, dtype=object), np.empty(len(limits), dtype=object)
     row_capacity = instance.row_capacity
-    demands, one = rationals(instance.demands_by_kind), rational(1)
-    kind = np.append(instance.kind_of, 0)[np.minimum(servers, instance.n_servers)]  # see `stack_rows`
+    kinds, one = Kinds(rationals(instance.demands_by_kind), instance.kind_of), rational(1)
     of_one = rates = None
     of_rules = {
         name_of(each.rule.text, each.rule.sense, sign): (sign, each) for each in rule_rows(instance) for sign in SIGNS[each.rule.sense]
@@ -268,7 +268,7 @@ def exact_rows(
         pairs = matrix.indices[span]
         values: Any
         if sort == LimitKind.CAPACITY:
-            values, bound = demands[users[pairs], kind[pairs], keys[1]], row_capacity[keys[0], keys[1]]
+            values, bound = kinds.of_pairs(users[pairs], servers[pairs], keys[1]), row_capacity[keys[0], keys[1]]
         elif sort == LimitKind.TIME:
             rates = instance.rates if rates is None else rates
             values, bound = rationals([1 / rates[users[p], servers[p]] for p in pairs]), 1
@@ -282,17 +282,22 @@ def exact_rows(
                 raise Unsupported(
                     f'"{program.name}" gives no slices in fractions; leave exact out, or give them as rows of the kind LimitKind.NAMED'
                 )
-            values, bound = one, next(bounds_of_slices)
+            of_cluster = keys[1] >= instance.n_servers and kinds.demands.shape[1] > 1
+            values = kinds.of_pairs(users[pairs], servers[pairs], keys[1] - instance.n_servers) if of_cluster else one
+            bound = next(bounds_of_slices)
         elif sort == LimitKind.SHARED:
-            values, bound = demands[users[pairs], kind[pairs], keys[0]], instance.shared_capacity[keys[0] - instance.n_server_resources]
+            values, bound = (
+                kinds.of_pairs(users[pairs], servers[pairs], keys[0]),
+                instance.shared_capacity[keys[0] - instance.n_server_resources],
+            )
         elif sort == LimitKind.QUEUE and (row := rows_of_queues[keys[0]]) is not None:
-            values, bound = demands[users[pairs], kind[pairs], row.resource], row.bound
+            values, bound = kinds.of_pairs(users[pairs], servers[pairs], row.resource) if row.resource >= 0 else one, row.bound
         elif sort == LimitKind.RULE and (known := of_rules.get(program.queue_limits[keys[0]])) is not None:
             sign, rule = known
             values = rationals(rule.coefficients(instance, users[pairs], servers[pairs]) * sign)
             bound = rule.rule.bound * sign
         elif sort == LimitKind.LIMIT and (row := rows_of_queues[keys[0]]) is not None:
-            values, bound = rationals(row.coefficients(instance.demands, users[pairs], servers[pairs])), row.bound
+            values, bound = rationals(row.coefficients(instance.kinds, users[pairs], servers[pairs])), row.bound
         else:
             values, bound = rationals(fractions_of(matrix.data[span])), fraction_of(limits.bounds[k])
         data[span], bounds[k] = values, rational(bound)

@@ -33,6 +33,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, Instance
+from fairopt.instance.by_server import Kinds
 from fairopt.instance.fractions import ExactArray
 from fairopt.instance.keeping import Keeping, keepings_of, most_of
 from fairopt.instance.tolerances import SAME
@@ -57,7 +58,7 @@ class KeptParts:
     ----------
     tree : Tree
     resources : tuple of str
-    demands : array (users, resources)
+    kinds : Kinds
     keepings : tuple of Keeping
     start : tuple of KeptRow
         Rows to begin with: if nobody held anything, and if all held as much as their tasks and limits allow.
@@ -65,7 +66,7 @@ class KeptParts:
 
     tree: Tree
     resources: tuple[str, ...]
-    demands: FloatArray | ExactArray
+    kinds: Kinds
     keepings: tuple[Keeping, ...]
     start: tuple[KeptRow, ...]
 
@@ -81,7 +82,7 @@ class KeptParts:
             for most in ([0] * (len(keeping.nodes) + 1), most_of(instance, keeping))
             if (keepers := keeping.keepers(most))
         )
-        return cls(instance.tree, instance.resources, instance.demands, some, tuple(start))
+        return cls(instance.tree, instance.resources, instance.kinds, some, tuple(start))
 
     def row(self, which: KeptRow) -> Row:
         """Return a row of the family as a limit on users."""
@@ -98,22 +99,22 @@ class KeptParts:
             keepers=tuple((keeping.nodes[k], keeping.quotas[k], keeping.kept[k]) for k in which[1]),
         )
 
-    def broken(self, held_on: Callable[[BoolArray], FloatArray | ExactArray], relative: float = BROKEN) -> Iterator[KeptRow]:
+    def broken(self, tasks_on: Callable[[BoolArray], FloatArray | ExactArray], relative: float = BROKEN) -> Iterator[KeptRow]:
         """Yield the row that is exceeded most, of each resource and group where one is.
 
-        ``held_on`` returns the tasks of each user, (users,), on some servers, (servers,). In fractions no excess is allowed.
+        ``tasks_on`` returns the tasks of each user, (users,), on some servers, (servers,). In fractions no excess is allowed.
         """
-        for number, (keepers, over, left) in enumerate(self._over(held_on)):
+        for number, (keepers, over, left) in enumerate(self._over(tasks_on)):
             if over > (relative * (left or self.keepings[number].capacity * SAME) if isinstance(over, float) else 0):
                 yield number, keepers
 
-    def excess(self, held_on: Callable[[BoolArray], FloatArray | ExactArray]) -> float:
+    def excess(self, tasks_on: Callable[[BoolArray], FloatArray | ExactArray]) -> float:
         """Return the largest excess over a row, relative to its bound; the amount itself where the bound is 0."""
-        return max((float(over / left if left else over) for _, over, left in self._over(held_on)), default=0.0)
+        return max((float(over / left if left else over) for _, over, left in self._over(tasks_on)), default=0.0)
 
-    def _over(self, held_on: Callable[[BoolArray], FloatArray | ExactArray]) -> Iterator[tuple[tuple[int, ...], Any, Any]]:
+    def _over(self, tasks_on: Callable[[BoolArray], FloatArray | ExactArray]) -> Iterator[tuple[tuple[int, ...], Any, Any]]:
         for keeping in self.keepings:
-            held = keeping.held(held_on(keeping.servers) * self.demands[:, keeping.resource])
+            held = keeping.held(self.kinds.of_sums(tasks_on, keeping.servers, keeping.resource))
             keepers = keeping.keepers(held)
             yield keepers, (keeping.counted(held)[-1] - keeping.capacity if keepers else held[-1] * 0), keeping.left(keepers)
 
@@ -123,7 +124,7 @@ class KeptParts:
         With ``for_each``, the row that leaves the least to each user whom kept parts may stop: those that leave more to others are in it.
         """
         for number, keeping in enumerate(self.keepings):
-            held = keeping.held(tasks[:, keeping.servers].sum(axis=1) * self.demands[:, keeping.resource])
+            held = keeping.held(self.kinds.held(tasks, keeping.servers, keeping.resource))
             inside = sorted(set(keeping.nearest.tolist())) if for_each else [-1]
             for keepers in dict.fromkeys(keeping.keepers(held, k) for k in inside):
                 if keepers:

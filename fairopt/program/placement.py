@@ -80,7 +80,7 @@ class WholePlacement:
             [
                 capacity_limits(instance, users, servers),
                 shared_limits(instance, users, servers),
-                stack_rows(instance.demands, rows, users, servers),
+                stack_rows(instance.kinds, rows, users, servers),
                 parallelism_limits(instance, users, servers),
                 _large_tasks(instance, users, servers),
             ]
@@ -96,7 +96,7 @@ def _large_tasks(instance: Instance, users: IntArray, servers: IntArray) -> Limi
     for i in np.flatnonzero(instance.counts > 1):
         here = np.flatnonzero(servers == i)
         for r in np.flatnonzero(instance.capacities[i] > 0):
-            part = instance.demands[users[here], r] / instance.capacities[i, r]
+            part = instance.kinds.of_pairs(users[here], servers[here], int(r)) / instance.capacities[i, r]
             for k in range(1, _LARGEST + 1):
                 large = here[part > (1 + REACHED) / (k + 1)]
                 if large.size:

@@ -242,7 +242,7 @@ class Program(ShowsItself):
         """Return the program with more rows of what queues keep."""
         assert self.kept is not None
         rows = [self.kept.row(each) for each in more]
-        limits = stack_rows(self.kept.demands, rows, self.pair_users, self.pair_servers)
+        limits = stack_rows(self.kept.kinds, rows, self.pair_users, self.pair_servers)
         limits.keys[:, 0] += len(self.queue_limits)
         return replace(
             self,

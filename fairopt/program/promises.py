@@ -1,6 +1,8 @@
 """What is promised: each guarantee of a resource to a node, what of it is held, and whether it must be asked how far it is met.
 
-`fairopt.program.guarantees` defines promises, asks and units, and says how far they are met together.
+`fairopt.program.guarantees` defines promises, asks and units, and says how far they are met together. Where demands or speeds differ by
+server, a promise counts the work of users, times the least amount that a unit of it takes on the guaranteed servers: what it counts follows
+from their shares, and is never more than what they hold.
 """
 
 from __future__ import annotations
@@ -136,17 +138,24 @@ def _at_task_limits(program: ExactProgram, x: Any) -> BoolArray:
 
 def groups_of(program: Any, goal: TreeFilling, promise: Promise, everywhere: bool = False) -> Iterator[tuple[IntArray, Any, Any]]:
     """Yield the columns, the coefficients and the guarantee of each group of a promise; ``everywhere``: on all servers instead."""
-    rows, bounds = extra_rows(program, goal.parts[promise.part])
+    part = goal.parts[promise.part]
+    rows, bounds = extra_rows(program, part)
     users = program.program.pair_users if isinstance(program, ExactProgram) else program.pair_users
     for k in promise.rows:
         columns, values = rows[k]
         keep = promise.users[users[columns]]
         columns, values = columns[keep], values[keep]
-        if everywhere:
-            need: dict[int, Any] = dict(zip(users[columns].tolist(), values.tolist(), strict=True))
-            columns = np.flatnonzero(np.isin(users, list(need)))
+        if everywhere or part.by_work:
+            worth = program.utilities if part.by_work else None
+            need: dict[int, Any] = {}
+            for n, column, value in zip(users[columns].tolist(), columns.tolist(), values.tolist(), strict=True):
+                each = value if worth is None else value / worth[column]
+                need[n] = min(each, need.get(n, each))
+            columns = np.flatnonzero(np.isin(users, list(need))) if everywhere else columns
             wide = np.empty(columns.size, values.dtype)
-            wide[:] = [need[n] for n in users[columns].tolist()]
+            wide[:] = [
+                need[n] if worth is None else need[n] * worth[p] for p, n in zip(columns.tolist(), users[columns].tolist(), strict=True)
+            ]
             values = wide
         yield columns, values, bounds[k]
 

@@ -1,6 +1,6 @@
 """Rows across servers: the limits of queues and named limits, and guarantees as the extra rows of the parts of a filling.
 
-sum over users n below the queue, servers i in the group, of d[n,r] x[n,i] <= L            limit of resource r
+sum over users n below the queue, servers i in the group, of d[n,i,r] x[n,i] <= L          limit of resource r
 sum over users n and servers i that it selects of a[n,i] x[n,i] <= bound                   named limit (`fairopt.Limit`)
 
 The rows of what queues keep of their guarantees, by lending limits, are those of `fairopt.program.kept_parts`.
@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.instance.by_server import Kinds
 from fairopt.instance.keeping import groups_of
 from fairopt.instance.selections import Selection
 from fairopt.instance.tree import Tree
@@ -30,7 +31,8 @@ class Row:
 
     ``of`` has the node of the queue, and which of `fairopt.Queue.everywhere_and_on_groups` names the limit. A row of what queues keep
     (`fairopt.program.kept_parts`) has these two numbers of each of its ``keepers``, and the amount that it keeps. A row of a named limit
-    has its ``selection``; where no demand counts, its ``resource`` is -1. It is about the user ``only`` if that is >= 0.
+    has its ``selection``, and is about the user ``only`` if that is >= 0. Where no demand counts, ``resource`` is -1: what counts are the
+    amounts of the selection, or tasks.
     """
 
     name: str
@@ -48,40 +50,41 @@ class Row:
         """What limit it is in a program."""
         return LimitKind.QUEUE if self.selection is None else LimitKind.LIMIT
 
-    def per_task(self, demands: FloatArray) -> FloatArray:
+    def per_task(self, kinds: Kinds) -> FloatArray:
         """Return what a task of each user counts, (users,), or (users, servers) where that depends on the server; 0 outside of the row."""
-        if self.selection is None:
-            return np.where(self.users, demands[:, self.resource], 0)
-        each = self.selection.per_task(demands)
-        outside = ~self.users if each.ndim == 1 else ~(self.users[:, None] & self.servers)
-        each[outside] = 0
-        return np.asarray(each)
+        if self.selection is not None:
+            each = self.selection.per_task(kinds)
+        else:
+            each = kinds.per_task(self.resource) if self.resource >= 0 else np.ones(self.users.size, kinds.demands.dtype)
+        return np.where(self.users if each.ndim == 1 else self.users[:, None] & self.servers, each, 0)
 
-    def used(self, demands: FloatArray, tasks: FloatArray) -> Any:
+    def used(self, kinds: Kinds, tasks: FloatArray) -> Any:
         """Return what tasks, (users, servers), count together."""
-        if self.selection is None or not isinstance(self.selection.amounts, tuple):
-            members = np.flatnonzero(self.users)
-            return self.per_task(demands)[members] @ tasks[np.ix_(members, self.servers)].sum(axis=1)
-        users, servers, amounts = self.selection.amounts
-        mine = self.users[users] & self.servers[servers]
-        return amounts[mine] @ tasks[users[mine], servers[mine]]
+        if self.selection is not None and isinstance(self.selection.amounts, tuple):
+            users, servers, amounts = self.selection.amounts
+            mine = self.users[users] & self.servers[servers]
+            return amounts[mine] @ tasks[users[mine], servers[mine]]
+        members, each = np.flatnonzero(self.users), self.per_task(kinds)
+        there = tasks[np.ix_(members, self.servers)]
+        return each[members] @ there.sum(axis=1) if each.ndim == 1 else (each[np.ix_(members, self.servers)] * there).sum()
 
-    def members(self, demands: FloatArray) -> IntArray:
+    def members(self, kinds: Kinds) -> IntArray:
         """Return the users whose tasks count on some server, ascending."""
         if self.only >= 0 and self.selection is not None:
             mine = np.array([self.only])
-            return np.asarray(mine[demands[mine, self.resource] > 0 if self.resource >= 0 else self.selection.counted[mine]])
+            demanded = (kinds.demands[mine, :, self.resource] > 0).any(axis=1) if self.resource >= 0 else self.selection.counted[mine]
+            return np.asarray(mine[demanded])
         if self.resource >= 0:
-            return np.flatnonzero(self.users & (demands[:, self.resource] > 0))
-        assert self.selection is not None
-        return np.flatnonzero(self.users & self.selection.counted)
+            return np.flatnonzero(self.users & kinds.demand(self.resource))
+        return np.flatnonzero(self.users if self.selection is None else self.users & self.selection.counted)
 
-    def coefficients(self, demands: FloatArray, users: IntArray, servers: IntArray) -> FloatArray:
+    def coefficients(self, kinds: Kinds, users: IntArray, servers: IntArray) -> FloatArray:
         """Return what a task counts on pairs whose users and servers are in the row, (pairs,)."""
         if self.resource >= 0:
-            return np.asarray(demands[users, self.resource])
-        assert self.selection is not None
-        return np.asarray(self.selection.coefficients(users, servers, demands.dtype))
+            return kinds.of_pairs(users, servers, self.resource)
+        if self.selection is None:
+            return np.ones(users.size, kinds.demands.dtype)
+        return np.asarray(self.selection.coefficients(users, servers, kinds.demands.dtype))
 
 
 def limit_rows(instance: Instance) -> Iterator[Row]:
@@ -134,10 +137,10 @@ def queue_limits(instance: Instance, users: IntArray, servers: IntArray) -> tupl
     rows = list(limit_rows(instance))
     if not rows:
         return Limits.none(users.size), ()
-    return stack_rows(instance.demands, rows, users, servers), tuple(row.name for row in rows)
+    return stack_rows(instance.kinds, rows, users, servers), tuple(row.name for row in rows)
 
 
-def stack_rows(demands: FloatArray, rows: Sequence[Row], users: IntArray, servers: IntArray) -> Limits:
+def stack_rows(kinds: Kinds, rows: Sequence[Row], users: IntArray, servers: IntArray) -> Limits:
     """Return rows as limits over these pairs; the key of each is its position.
 
     A pair may be on a server beyond those of the instance, such as those of `fairopt.program.past`. No row counts it.
@@ -145,16 +148,16 @@ def stack_rows(demands: FloatArray, rows: Sequence[Row], users: IntArray, server
     if not rows:
         return Limits.none(users.size)
     entries: list[tuple[FloatArray, IntArray]] = []
-    first = np.searchsorted(users, np.arange(len(demands) + 1))
+    first = np.searchsorted(users, np.arange(len(kinds.demands) + 1))
     largest = int(servers.max(initial=-1))
     for row in rows:
-        mine = row.members(demands)
+        mine = row.members(kinds)
         lengths = first[mine + 1] - first[mine]
         pairs = np.arange(lengths.sum()) + np.repeat(first[mine] - np.cumsum(lengths) + lengths, lengths)
         if largest >= row.servers.size or not row.servers.all():
             pairs = pairs[np.append(row.servers, False)[np.minimum(servers[pairs], row.servers.size)]]
-        values = row.coefficients(demands, users[pairs], servers[pairs])
-        if row.selection is not None and isinstance(row.selection.amounts, tuple):
+        values = row.coefficients(kinds, users[pairs], servers[pairs])
+        if kinds.demands.shape[1] > 1 or (row.selection is not None and isinstance(row.selection.amounts, tuple)):
             pairs, values = pairs[values > 0], values[values > 0]
         entries.append((values.astype(np.float64), pairs))
     sizes = [pairs.size for _, pairs in entries]
@@ -166,9 +169,9 @@ def stack_rows(demands: FloatArray, rows: Sequence[Row], users: IntArray, server
         ),
         shape=(len(rows), users.size),
     )
-    kinds = np.array([int(row.kind) for row in rows])
+    sorts = np.array([int(row.kind) for row in rows])
     found = Limits.of(LimitKind.QUEUE, matrix, np.array([float(row.bound) for row in rows]), np.arange(len(rows)))
-    return found if (kinds == LimitKind.QUEUE).all() else Limits(found.matrix, found.bounds, kinds[found.keys[:, 0]], found.keys)
+    return found if (sorts == LimitKind.QUEUE).all() else Limits(found.matrix, found.bounds, sorts[found.keys[:, 0]], found.keys)
 
 
 def _by_resource(instance: Instance, given: Mapping[str, float]) -> Iterator[tuple[int, float]]:

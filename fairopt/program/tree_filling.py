@@ -73,6 +73,8 @@ class Part:
         The extra limits as they were stated, in the order of ``extra``.
     owners : int array (extra limits,)
         Whose guarantee each is: the node of a queue, or the number of nodes plus that of a user.
+    by_work : bool
+        Do demands or speeds differ by server? Then promises count work (`fairopt.program.promises`).
     """
 
     title: str
@@ -83,6 +85,7 @@ class Part:
     names: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
     owners: IntArray | None = None
+    by_work: bool = False
 
     @property
     def guarantees(self) -> bool:

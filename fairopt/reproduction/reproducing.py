@@ -121,6 +121,7 @@ QUANTITIES: dict[str, Callable[[Instance, Any, Any], Any]] = {
     "placed": lambda instance, tasks, shares: tasks,
     "unused": lambda instance, tasks, shares: instance.row_capacity - tasks.T @ instance.demands,
     "left": lambda instance, tasks, shares: instance.total_capacity - tasks.sum(axis=1) @ instance.demands,
+    "work": lambda instance, tasks, shares: (tasks if instance.speeds_given is None else tasks * instance.speeds_given).sum(axis=1),
     "rates": lambda instance, tasks, shares: instance.rates,
 }
 

@@ -114,7 +114,7 @@ def check_placements(instance: Instance, filled: Filled, sharing: Sharing) -> No
     for n, i, number in zip(*pairs.tolist(), numbers.tolist(), strict=True):
         tasks[n, row[i]] += number
     for limit in limit_rows(exact):
-        if limit.used(exact.demands, tasks) > limit.bound:
+        if limit.used(exact.kinds, tasks) > limit.bound:
             raise CertificateError(f'the tasks exceed the limit "{limit.name}"')
     for name, amount, used_of_cluster in zip(exact.shared, exact.shared_capacity, exact.usage_of_shared(tasks), strict=True):
         if used_of_cluster > amount:

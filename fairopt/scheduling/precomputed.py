@@ -213,7 +213,7 @@ def _pool(instance: Instance, server: int) -> tuple[FloatArray, FloatArray, list
     """
     bounds, columns, names = [instance.total_capacity], [instance.demands], list(instance.resources)
     for row in limit_rows(instance):
-        each = row.per_task(instance.demands)
+        each = row.per_task(instance.kinds)
         each = each if each.ndim == 1 else each[:, server]
         if row.servers[server] and (each > 0).any():
             bounds.append(np.array([row.bound], instance.demands.dtype))

@@ -12,6 +12,7 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.keeping import Keeping
 from fairopt.models import Notion, ShareNotion
 from fairopt.models.share_notion import dominant_share
@@ -63,6 +64,9 @@ def queues_of(
     tree = instance.tree
     leaf = np.arange(instance.n_users) if leaf is None else leaf
     held = instance if held is None else held
+    if any(each.guarantee for queue in instance.queues for each in queue.everywhere_and_on_groups):
+        what = "a greedy schedule follows guarantees of queues by tasks that are the same everywhere"
+        refuse_by_server(held, what, "use fairopt.solve, or leave the guarantees out")
     columns = _Columns(instance, held.demands_by_kind[:, 0], leaf)
     accounts, entries = _of_limits(instance, columns, leaf, held)
     everywhere, everybody = np.ones(instance.n_servers, bool), np.ones(instance.n_users, bool)
@@ -129,7 +133,7 @@ def server_limits(instance: Instance, leaf: IntArray | None = None, held: Instan
             by_kind = held.demands_by_kind[:, :, selection.resource]
             each = selection.users[leaf][:, None] * (by_kind if by_kind.shape[1] == 1 else by_kind[:, held.kind_of])
         else:
-            each = selection.per_task(instance.demands_by_kind[:, 0])[leaf]
+            each = selection.per_task(instance.kinds)[leaf]
         bounds.append(bound)
         columns.append(each if each.ndim == 2 else each[:, None])
     width = max(column.shape[1] for column in columns)

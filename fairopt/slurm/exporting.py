@@ -13,6 +13,9 @@ Accounts and users are those that `fairopt.import_slurm` reads: a queue ``A/u`` 
 in partition p, every other queue an account. The owner of a user of the instance that is in no queue is an account; in an account, it is a
 user of Slurm, unless it is that account. A user without an owner is its own.
 
+Resources of the cluster, and named limits ``license/NAME``, are licences: ``GrpTRES=license/NAME``, of accounts and users, not in single
+partitions.
+
 With ``as_="billing"`` the limit is ``GrpTRES=billing=N``. Under ``PriorityFlags=MAX_TRES`` with ``TRESBillingWeights`` of 100,000 / C[r] a
 job is billed 100,000 times its dominant share, rounded down, so that N limits the dominant share of an account, whatever its jobs ask for.
 Where a task would be billed less than 100, all of it is 10 times as much, or 100 times, ...: what is billed nothing is not limited.
@@ -39,6 +42,7 @@ from fairopt.clusters.rounding import whole_tasks
 from fairopt.errors import InvalidInstance
 from fairopt.slurm.accounts import ROOT, Accounts
 from fairopt.slurm.associations import current_limits
+from fairopt.slurm.license_limits import licenses_of
 from fairopt.slurm.limits import MOST, SlurmLimits
 from fairopt.slurm.scripts import SlurmScripts
 from fairopt.wording import did_you_mean, joined, named
@@ -86,7 +90,7 @@ def export_slurm(
         The table of ``sacctmgr -P show assoc``, or slurmrestd's answer: accounts and users are checked against it, associations with a
         partition that exist already are not added, and ``undo`` restores the limits that they have now.
     resources : mapping, optional
-        TRES of resources; default: ``cpu``, ``mem``, and ``gres/NAME`` of all others.
+        TRES of resources; default: ``cpu``, ``mem``, ``license/NAME`` of resources of the cluster, and ``gres/NAME`` of all others.
     units : mapping, optional
         Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...); default: those of the instance or in the names of
         the resources, else cores and GiB. Memory under another name, without a unit, is refused.
@@ -114,7 +118,8 @@ def export_slurm(
     tree = Accounts(whole.instance, dict(users or {}))
     holdings = Holdings(whole, of_resource, tree.holders)
     known = None if associations is None else current_limits(associations)
-    return _export(SlurmLimits.of(whole, holdings, tree, level, headroom, as_ == "billing", known))
+    licenses = () if as_ == "billing" else licenses_of(whole.instance, resources or {})
+    return _export(SlurmLimits.of(whole, holdings, tree, level, headroom, licenses, as_ == "billing", known))
 
 
 def _check(level: str, as_: str, headroom: float) -> None:
@@ -147,7 +152,8 @@ def _export(asked: SlurmLimits) -> Export:
     names = (asked.partition if by_partition else {}) | asked.user | asked.account  # an account before the others
     names.pop(ROOT, None)
     texts = {"limits": scripts.set_limits(), "undo": scripts.take_back()}
-    return Export.of("slurm", texts, asked.holdings, names, (*notes, *_said(asked)))
+    written = {name for each in asked.licenses for name in each.written}
+    return Export.of("slurm", texts, asked.holdings, names, (*notes, *_said(asked)), written=written)
 
 
 def _said(asked: SlurmLimits) -> Iterator[str]:

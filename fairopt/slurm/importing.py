@@ -16,6 +16,8 @@ its features with ``&``, ``|`` and parentheses, the types of its GPUs, required 
 (``account/user``), and the shapes of its jobs are users of the instance. Shares are the weight of a queue among the queues beside it,
 ``GrpTRES`` its limit. Slurm knows no guarantees. Without the associations, every owner is a queue of weight 1.
 
+**Licences** (``scontrol show licenses``) are named limits, ``license/ansys``, or resources of the cluster: :mod:`fairopt.slurm.licenses`.
+
 **Over time.** With ``sacct`` and a window, what is held is an average: :mod:`fairopt.slurm.sacct_window`.
 """
 
@@ -38,6 +40,7 @@ from fairopt.clusters.speeds import Speeds, read_speeds
 from fairopt.errors import InvalidInstance
 from fairopt.instance import BoolArray
 from fairopt.slurm.jobs import Job, read_job
+from fairopt.slurm.licenses import Licenses
 from fairopt.slurm.nodes import Node, Partition, allowed_nodes, read_node, read_partitions
 from fairopt.slurm.queues import Associations
 from fairopt.slurm.reading import read_records
@@ -55,11 +58,13 @@ def import_slurm(
     associations: str | os.PathLike[str] | None = None,
     partitions: str | os.PathLike[str] | None = None,
     *,
+    licenses: str | os.PathLike[str] | None = None,
     speeds: str | os.PathLike[str] | None = None,
     sacct: str | os.PathLike[str] | None = None,
     window: tuple[str, str] | None = None,
     users: str = "account",
     ignore_partitions: bool = False,
+    count_licenses: bool = False,
     weights: Mapping[str, float] | None = None,
     demand: Demand = "shapes",
     lenient: bool = False,
@@ -79,6 +84,8 @@ def import_slurm(
     partitions : path, optional
         ``scontrol show partitions``, as text or with ``--json``: the nodes of each partition, where the nodes do not say, and the memory of
         jobs that name none.
+    licenses : path, optional
+        ``scontrol show licenses``, as text or with ``--json``. Without them the licences of jobs are left out.
     speeds : path, optional
         A table of how much work a task does on nodes with a type of GPU or a feature (:mod:`fairopt.clusters.speeds`); default: 1. Slurm
         knows none: a job with ``--gpus=1`` takes whichever type its constraints allow.
@@ -91,6 +98,8 @@ def import_slurm(
         The owner of a job. The tree of the associations is the same for both.
     ignore_partitions : bool
         Let every job run on the nodes of all partitions: how fair could the cluster be without them?
+    count_licenses : bool
+        Make licences resources of the cluster (`Instance.shared`), which count in dominant shares, instead of named limits, which do not.
     weights : mapping, optional
         Weight by owner, instead of shares.
     demand : {"shapes", "mean"}
@@ -138,10 +147,10 @@ def import_slurm(
         good = [each for each in some if _is_known(each[0], known, member, nodes, account)]
         return [(replace(job, partitions=()), part) for job, part in good] if ignore_partitions else good
 
-    found = account.unique(account.read(read_records(jobs, "jobs"), lambda part: read_job(part, users), "job"), "job")
-    states = Counter(job.state for job in found)
-    account.summary |= {"nodes": len(read), "jobs": len(found), **{f"jobs {state}": n for state, n in states.items()}}
-    kept = checked((job, float(job.holds)) for job in _able_to_run(_widened(found), account))
+    listed_jobs = account.unique(account.read(read_records(jobs, "jobs"), lambda part: read_job(part, users), "job"), "job")
+    states = Counter(job.state for job in listed_jobs)
+    account.summary |= {"nodes": len(read), "jobs": len(listed_jobs), **{f"jobs {state}": n for state, n in states.items()}}
+    kept = checked((job, float(job.holds)) for job in _able_to_run(_widened(listed_jobs), account))
     asked = [job.copies for job, _ in kept]
     if sacct is not None and window is not None:
         ran = checked(average_jobs(sacct, window, [job for job, _ in kept], users, account))
@@ -153,8 +162,12 @@ def import_slurm(
         if job.constraints not in allowed:
             allowed[job.constraints] = allowed_nodes(job, offered, member)
     all_sizes = Sizes((job for job, _ in kept), offered, member, account)
-    sizes = [all_sizes.of(job, allowed[job.constraints]) for job, _ in kept]
+    on_nodes = [all_sizes.of(job, allowed[job.constraints]) for job, _ in kept]
     all_sizes.note()
+    generic = sorted({name for size in on_nodes for name in size.demand} - {"cpu", "memory"})
+    resources = ["cpu", "memory", *generic]
+    of_cluster = Licenses(licenses, resources, account)
+    sizes = of_cluster.sizes([job for job, _ in kept], on_nodes)
     index = {node.name: i for i, node in enumerate(offered)}
     running = []
     for j, (job, part) in enumerate(kept):
@@ -164,16 +177,15 @@ def import_slurm(
             running += [] if job.on else [(j, SOMEWHERE, amount)]
     _note_relaxations(kept, sizes, offered, index, account)
 
-    generic = sorted({name for size in sizes for name in size.demand} - {"cpu", "memory"})
-    resources = ["cpu", "memory", *generic]
+    columns = [*resources, *of_cluster.amounts]
     row = {constraints: j for j, constraints in enumerate(allowed)}
-    tree = Associations(associations, found, account) if associations is not None else None
-    return assemble(
+    tree = Associations(associations, listed_jobs, of_cluster.resource, account) if associations is not None else None
+    found = assemble(
         "slurm",
         Nodes([node.name for node in offered], np.array([[node.offers.get(r, 0.0) for r in resources] for node in offered])),
         Tasks(
             owner=[job.owner for job, _ in kept],
-            demands=np.array([[size.demand.get(r, 0.0) for r in resources] for size in sizes]).reshape(-1, len(resources)),
+            demands=np.array([[size.demand.get(r, 0.0) for r in columns] for size in sizes]).reshape(-1, len(columns)),
             number=np.array([copies * size.tasks for copies, size in zip(asked, sizes, strict=True)], float),
             allowed=np.array(list(allowed.values()), bool).reshape(len(allowed), len(offered)),
             place=np.array([row[job.constraints] for job, _ in kept], int),
@@ -182,13 +194,15 @@ def import_slurm(
             queue=[tree.queue_of(job) for job, _ in kept] if tree is not None else None,
         ),
         account,
-        units={r: {"cpu": "CPUs", "memory": "GiB"}.get(r, "") for r in resources},
+        units={r: {"cpu": "CPUs", "memory": "GiB"}.get(r, "") for r in columns},
+        shared=of_cluster.amounts,
         forest=tree.forest([job for job, _ in kept], users, offered, account) if tree is not None else None,
         own_weights=weights,
         demand=demand,
         what="job",
         speeds=None if speeds is None else _speeds(speeds, offered, {job.owner for job, _ in kept}, account),
     )
+    return found if count_licenses or not of_cluster.amounts else of_cluster.as_limits(found)
 
 
 def _speeds(path: str | os.PathLike[str], nodes: Sequence[Node], owners: set[str], account: Account) -> Speeds:

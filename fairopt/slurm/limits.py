@@ -19,6 +19,7 @@ from fairopt.instance import safe_ratio
 from fairopt.instance.tolerances import FITS
 from fairopt.slurm.accounts import ROOT, UNKNOWN, Accounts
 from fairopt.slurm.associations import CurrentLimits
+from fairopt.slurm.license_limits import LicenseUse
 from fairopt.wording import exactly, in_shell, joined, named
 
 __all__ = ["MOST", "Limit", "SlurmLimits"]
@@ -69,6 +70,8 @@ class SlurmLimits:
     tree : Accounts
     level : {"account", "account-user", "account-partition"}
     headroom : float
+    licenses : tuple of LicenseUse
+        Those that are limited: of accounts and users on all servers together.
     billing : bool
         Whether the dominant share is limited, and not every resource.
     known : CurrentLimits or None
@@ -82,6 +85,7 @@ class SlurmLimits:
     tree: Accounts
     level: str
     headroom: float
+    licenses: tuple[LicenseUse, ...]
     billing: bool
     known: CurrentLimits | None
     account: dict[str, str]
@@ -90,7 +94,15 @@ class SlurmLimits:
 
     @classmethod
     def of(
-        cls, whole: Whole, holdings: Holdings, tree: Accounts, level: str, headroom: float, billing: bool, known: CurrentLimits | None
+        cls,
+        whole: Whole,
+        holdings: Holdings,
+        tree: Accounts,
+        level: str,
+        headroom: float,
+        licenses: tuple[LicenseUse, ...],
+        billing: bool,
+        known: CurrentLimits | None,
     ) -> SlurmLimits:
         """Return them with names that Slurm's grammar allows."""
         places = [place for place in tree.places if place.user != UNKNOWN]
@@ -98,7 +110,7 @@ class SlurmLimits:
         user = Names(SLURM, "user").of(place.user for place in places if place.user)
         listed = [*(group.name for group in whole.groups), *(place.partition for place in tree.places if place.partition)]
         partition = Names(SLURM, "partition").of(dict.fromkeys(listed))
-        return cls(whole, holdings, tree, level, headroom, billing, known, account, user, partition)
+        return cls(whole, holdings, tree, level, headroom, licenses, billing, known, account, user, partition)
 
     def limits(self) -> tuple[list[Limit], list[str]]:
         """Return the limits of all associations, and notes on them."""
@@ -212,20 +224,24 @@ class SlurmLimits:
         for r, (resource, measure) in enumerate(self.holdings.measures.items()):
             most = min(own.get(resource, int(there[r])), max(int(there[r]), int(held[r])))
             amounts[measure.key] = min(enlarged(int(held[r]), self.headroom), most)
+        if groups is None:
+            holder = self.tree.holders[holders[0]]
+            amounts |= {each.key: each.held(holder, self.whole.tasks_per_user, self.headroom) for each in self.licenses}
         return amounts
 
     def _before(self, holder: Holder, h: int) -> dict[str, int]:
         if holder.queue is None:
             return {}
         limits = self.holdings.at_most(h)
-        return {self.holdings.measures[resource].key: amount for resource, amount in limits.items()}
+        of_licenses = {each.key: int(each.bounds[holder.queue.name]) for each in self.licenses if holder.queue.name in each.bounds}
+        return {self.holdings.measures[resource].key: amount for resource, amount in limits.items()} | of_licenses
 
     def weights(self) -> dict[str, tuple[str, float]]:
         """Return the billing weight of each resource: its text, and what one unit of the instance is billed."""
         weights = {}
         instance = self.whole.instance
-        shares = safe_ratio(instance.demands, instance.total_capacity)
-        largest = np.where(np.isfinite(shares), shares, 0.0).max(axis=1, initial=0.0)
+        shares = safe_ratio(instance.demands_by_kind, instance.total_capacity)
+        largest = np.where(np.isfinite(shares), shares, 0.0).max(axis=-1, initial=0.0)
         whole_cluster = _WHOLE_CLUSTER
         while whole_cluster * largest.min(initial=1.0, where=largest > 0) < _LEAST_BILLED:
             whole_cluster *= 10
@@ -242,7 +258,10 @@ class SlurmLimits:
         """Return what the tasks of holders are billed together: each task its largest weighted amount, rounded down."""
         instance, weights = self.whole.instance, self.weights()
         column = [instance.resources.index(resource) for resource in weights]
-        per_task = np.floor((instance.demands[:, column] * [value for _, value in weights.values()]).max(axis=1, initial=0.0) + FITS)
         users = np.any([self.tree.holders[h].users for h in holders], axis=0)
-        tasks = self.whole.tasks if groups is None else self.whole.tasks[:, groups]
-        return enlarged(int(per_task[users] @ tasks[users].sum(axis=1)), self.headroom)
+        billed = 0
+        for g in range(len(self.whole.groups)) if groups is None else groups:
+            amounts = self.whole.demands(g)[:, column] * [value for _, value in weights.values()]
+            per_task = np.floor(amounts.max(axis=1, initial=0.0) + FITS)
+            billed += int(per_task[users] @ self.whole.tasks[users, g])
+        return enlarged(billed, self.headroom)

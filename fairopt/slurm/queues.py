@@ -8,7 +8,7 @@ among the accounts and users with the same parent, as in Slurm's Fair Tree; noth
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from fairopt.clusters.account import Account
@@ -42,11 +42,13 @@ class Associations:
         The answer of slurmrestd, ``sacctmgr -P show assoc tree``, or ``sshare -a -l -P``.
     jobs : jobs
         Of the same cluster.
+    licenses : mapping
+        The resources of licences, by name of the licence.
     account : Account
         Gets notes on what is left out.
     """
 
-    def __init__(self, path: str | os.PathLike[str], jobs: Iterable[Job], account: Account) -> None:
+    def __init__(self, path: str | os.PathLike[str], jobs: Iterable[Job], licenses: Mapping[str, str], account: Account) -> None:
         self.path = path
         self.parent: dict[str, str] = {}
         self.weight: dict[Key, float] = {}
@@ -61,7 +63,7 @@ class Associations:
             account.note("the associations do not say which account is in which: all are in the root (sacctmgr -P show assoc tree says it)")
         for part in records:
             key = key_of(part)
-            limit = _limits(part, left_out)
+            limit = _limits(part, licenses, left_out)
             numbers |= _numbers(part)
             shares = _shares(part.get("shares_raw") if isinstance(part, Record) else part["shares_raw"], account)
             if key in self.weight and as_text:
@@ -72,7 +74,7 @@ class Associations:
             if not key[1]:
                 self.parent[key[0]] = part.get("parent_account").text("")
         if left_out:
-            account.note(f"GrpTRES of {joined(sorted(left_out), 5)} are left out: they do not limit a resource of the nodes")
+            account.note(f"GrpTRES of {joined(sorted(left_out), 5)} are left out: they limit no resource of the instance")
         if numbers:
             account.note(f"{joined(sorted(numbers))} of associations are left out: an instance limits resources, not numbers of jobs")
 
@@ -145,7 +147,7 @@ def _shares(part: Part, account: Account) -> float:
     return shares
 
 
-def _limits(part: Part, left_out: set[str]) -> _Limits:
+def _limits(part: Part, licenses: Mapping[str, str], left_out: set[str]) -> _Limits:
     """Return the limits of an association, and remember those that an instance cannot represent."""
     limit: dict[str, float] = {}
     by_type: dict[str, float] = {}
@@ -155,6 +157,8 @@ def _limits(part: Part, left_out: set[str]) -> _Limits:
             limit[resource] = amount / unit
         elif name.startswith("gres/"):
             (by_type if ":" in name else limit)[name.removeprefix("gres/")] = amount
+        elif (resource := licenses.get(name.removeprefix("license/"), "")) and name.startswith("license/"):
+            limit[resource] = amount
         else:
             left_out.add(name)
     return limit, by_type

@@ -27,11 +27,13 @@ _COMMANDS = {  # from 23.02 on; before
     "nodes": ("scontrol show nodes --json > nodes.json", "scontrol show nodes > nodes.txt"),
     "jobs": ("squeue --json > jobs.json", "squeue --json > jobs.json"),
     "partitions": ("scontrol show partitions --json > partitions.json", "scontrol show partitions > partitions.txt"),
+    "licenses": ("scontrol show licenses --json > licenses.json", "scontrol show licenses > licenses.txt"),
     "associations": ("sacctmgr -P show assoc tree > associations.txt", "sacctmgr -P show assoc tree > associations.txt"),
 }
 _TEXTS = {
     "nodes": ("NodeName", "scontrol show nodes > nodes.txt"),
     "partitions": ("PartitionName", "scontrol show partitions > partitions.txt"),
+    "licenses": ("LicenseName", "scontrol show licenses > licenses.txt"),
 }
 
 
@@ -64,7 +66,7 @@ def _version(export: Part) -> tuple[int, int] | None:
 
 
 def read_records(path: str | os.PathLike[str], kind: str, needed: Sequence[str] = ()) -> list[Part]:
-    """Return the records of a kind, "nodes", "jobs", "partitions" or "associations", of any version; ``needed`` are columns of a table.
+    """Return the records of a kind of export, "nodes" or "licenses", of any version; ``needed`` are columns of a table.
 
     Raises
     ------

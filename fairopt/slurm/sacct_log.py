@@ -32,6 +32,7 @@ from fairopt.files.limits import check_array
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.hosts import unfolded
 from fairopt.slurm.jobs import ENDED, HOLDS, NOT_READY, WAITS, amounts_of
+from fairopt.slurm.licenses import PREFIX, licenses_in
 from fairopt.slurm.reading import parsed
 from fairopt.slurm.sacct import EMPTY, Sacct, read_sacct
 from fairopt.slurm.syntax import array_size, tres
@@ -134,9 +135,9 @@ def _demands(given: Any, asked: Any, never: BoolArray, cluster: Instance, table:
     first = np.unique(code, return_index=True)[1]
     for j, text in enumerate(found):
         part = Part(str(text), table.where(first[j]), None, "AllocTRES")
-        amounts = amounts_of(part)
+        amounts, licenses = amounts_of(part), licenses_in(part)
         nodes[j] = max(amounts.pop("node", 0.0), 1.0)
-        demands[j] = [amounts.get(name, 0.0) for name in cluster.resources]
+        demands[j] = [amounts.get(name, licenses.get(name.removeprefix(PREFIX), 0.0)) for name in cluster.resources]
     return demands, np.asarray(code, np.int64), nodes[code]
 
 

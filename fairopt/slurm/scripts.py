@@ -27,11 +27,11 @@ class SlurmScripts:
 
     def set_limits(self) -> str:
         """Return the script that sets the limits."""
-        allocation = self.asked.whole.allocation
+        allocation, and_licenses = self.asked.whole.allocation, " and license/NAME" if self.asked.licenses else ""
         head = [
             f"fairopt: limits of Slurm for the allocation {allocation.notion}, level {self.asked.level}, "
             f"headroom {figure(self.asked.headroom, 6)}.",
-            "GrpTRES is enforced where AccountingStorageEnforce has limits; gres/NAME must be in AccountingStorageTRES.",
+            f"GrpTRES is enforced where AccountingStorageEnforce has limits; gres/NAME{and_licenses} must be in AccountingStorageTRES.",
             "Before: sacctmgr dump CLUSTER file=before.cfg. Afterwards: the script of --undo takes the limits back.",
         ]
         if self.asked.billing:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 from fairopt.clusters.json_export import Part
 
-__all__ = ["array_size", "features", "finite", "gres", "mebibytes", "number", "tres", "words"]
+__all__ = ["array_size", "features", "finite", "gres", "licenses", "mebibytes", "number", "tres", "words"]
 
 _SCALE = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)(?:i?B)?", re.ASCII | re.IGNORECASE)
@@ -103,6 +103,28 @@ def gres(text: str) -> list[tuple[str, str, float]]:
         if len(words) > 2:
             raise ValueError(f'"{entry}" is not a generic resource such as gpu:a100:4')
         found.append((words[0], words[1] if len(words) > 1 else "", value))
+    return found
+
+
+def licenses(text: str) -> list[dict[str, float]]:
+    """Return the licences of a job: one set of them, or several of which any will do.
+
+    >>> licenses("ansys:4,matlab@flex"), licenses("ansys|abaqus:2")
+    ([{'ansys': 4.0, 'matlab@flex': 1.0}], [{'ansys': 1.0}, {'abaqus': 2.0}])
+
+    Raises
+    ------
+    ValueError
+    """
+    found = []
+    for choice in text.split("|"):
+        amounts: dict[str, float] = {}
+        for entry in filter(None, (part.strip() for part in re.split(r"[,;]", choice))):
+            name, _, number = entry.partition(":" if ":" in entry else "=")
+            if not name or (number and not number.isdigit()):
+                raise ValueError(f'"{entry[:60]}" is not a licence such as ansys:4')
+            amounts[name] = amounts.get(name, 0.0) + float(number or 1)
+        found.append(amounts)
     return found
 
 

@@ -3,6 +3,7 @@
 ========================================  ===============================================
 ``scontrol show nodes``                   ``NodeName=cn1 ...``, in blocks or one per line
 ``scontrol show partitions``              ``PartitionName=batch ...``
+``scontrol show licenses``                ``LicenseName=ansys ...``
 ``sacctmgr -P show assoc [tree]``         a table with ``|`` between columns
 ``sshare -a -l -P``                       the same; an account is indented below its parent
 ========================================  ===============================================
@@ -48,6 +49,7 @@ _FIELDS = {  # of scontrol: the name in the text, the name in the JSON
     "Nodes": "nodes",
     "DefMemPerCPU": "default_memory_per_cpu",
     "DefMemPerNode": "default_memory_per_node",
+    **{name: name for name in ("LicenseName", "Total", "Reserved", "LastDeficit")},
 }
 ASSOCIATIONS = {  # columns of sacctmgr and sshare
     "cluster": "cluster",
@@ -63,7 +65,7 @@ ASSOCIATIONS = {  # columns of sacctmgr and sshare
     "maxjobs": "max_jobs",
 }
 _NUMBERS = {"cpus", "effective_cpus", "real_memory", "specialized_memory", "default_memory_per_cpu", "default_memory_per_node"}
-_NUMBERS |= {"shares_raw", "tasks", "threads"}
+_NUMBERS |= {"shares_raw", "tasks", "threads", "Total", "Reserved", "LastDeficit"}
 
 
 class Record(Part):

@@ -75,7 +75,10 @@ def prices_of(program: Program, solution: Solution, merging: Merging | None, sha
 
 
 def _of_queues(program: Program, prices: FloatArray | None) -> dict[str, float]:
-    """Return the prices of limits across servers that have one, by name; what is rounding beside the largest price of all is left out."""
+    """Return the prices of limits across servers that have one, by name; what is rounding beside the largest price of all is left out.
+
+    The price of an equation is that of its row <= less that of its row >=: negative, where a larger bound would be worth less.
+    """
     limits = program.limits
     if prices is None:
         return {}
@@ -86,7 +89,12 @@ def _of_queues(program: Program, prices: FloatArray | None) -> dict[str, float]:
         size = np.maximum(np.abs(limits.bounds), abs(limits.matrix) @ np.where(np.isfinite(program.largest()), program.largest(), 0.0))
         ruled = own.astype(float) * size
         priced |= (limits.kinds == LimitKind.RULE) & (ruled > NOTHING * ruled.max(initial=0.0))
-    return {rule_of(program.limit_name(int(row))): _number(own[row]) for row in np.flatnonzero(priced)}
+    found: dict[str, Any] = {}
+    for row in np.flatnonzero(priced).tolist():
+        name = program.limit_name(row)
+        equation = limits.kinds[row] == LimitKind.RULE and rule_of(name) != name  # has two rows, of which this is the second
+        found[rule_of(name)] = (found.get(rule_of(name), 0) if equation else 0) + _number(own[row]) * (-1 if equation else 1)
+    return {name: price for name, price in found.items() if price}
 
 
 def _number(value: Any) -> Any:

@@ -15,7 +15,7 @@ from fairopt.instance import FloatArray, Instance, IntArray, require_instance
 from fairopt.instance.aggregation import expand
 from fairopt.instance.rule_rows import refuse_rules, rule_rows
 from fairopt.models import NOTIONS, Notion, ShareNotion, Sharing, Stated, default_sharing
-from fairopt.program import Feature, LimitKind, Limits, Program
+from fairopt.program import Feature, LimitKind, Limits, Program, TreeFilling
 from fairopt.program.rule_limits import obeying
 from fairopt.solving.kept_guarantees import refuse_whole, with_guarantees
 from fairopt.wording import did_you_mean, figure, joined, named
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 _MOST_WHOLE_PAIRS = 2_000_000
 _OBEYING = 'a notion that does, such as "drfh", "max-min", "proportional" or "efficiency"'
 _RULED_WHOLE = (Feature.LEXIMIN, Feature.TOTAL)
-_RULED = (Feature.LEXIMIN, Feature.TOTAL, Feature.TREE, Feature.NESTED, Feature.ALPHA_FAIR)
+_RULED = (Feature.LEXIMIN, Feature.TOTAL, Feature.TREE, Feature.NESTED, Feature.ALPHA_FAIR, Feature.TRADEOFF)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -299,14 +299,20 @@ def with_rules(program: Program, notion: Notion, instance: Instance, row: IntArr
     if program.down_closed:
         return program
     own = notion.notion if isinstance(notion, Stated) else notion
-    by_worth = program.goal.feature is Feature.ALPHA_FAIR
+    by_worth = program.goal.feature in (Feature.ALPHA_FAIR, Feature.TRADEOFF)
     name = program.limit_name(int(np.flatnonzero(program.limits.kinds == LimitKind.RULE)[0]))
     if program.goal.feature not in _RULED or (by_worth and not isinstance(own, ShareNotion)):
         raise Unsupported(f'the program has the rule "{name}", and "{program.name}" obeys none; use {_OBEYING}')
-    if program.integral and (whole or program.goal.feature not in _RULED_WHOLE):
-        what = "a program of yours" if whole else "this goal" if by_worth else "a tree of queues"
+    if program.integral and (whole or not (program.goal.feature in _RULED_WHOLE or _fills_at_once(program))):
+        what = "a program of yours" if whole else "this goal" if by_worth else "a tree with guarantees, tiers or weights of 0"
         raise Unsupported(f'the program has the rule "{name}", and no engine finds whole tasks of {what} that obey it; leave integral out')
     return _of_able_users(program) if by_worth else program
+
+
+def _fills_at_once(program: Program) -> bool:
+    """Is the goal the filling of a tree in one part, in which everybody rises who can run?"""
+    parts = program.goal_as(TreeFilling).parts if program.goal.is_filling else ()
+    return len(parts) == 1 and parts[0].extra is None and bool(parts[0].users[program.pair_users].all())
 
 
 def _of_able_users(program: Program) -> Program:

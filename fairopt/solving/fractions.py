@@ -103,7 +103,7 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
         solved = time.perf_counter()
         prove(program, solution)
     pairs = _table(program, solution.x)
-    tasks = merging.spread(pairs, utility)
+    tasks = notion.in_tasks(instance.exact, merging.spread(pairs, utility))
     certified = time.perf_counter()
 
     stages = () if program.goal.inner is not program.goal else _joined(solution.stages)

@@ -35,6 +35,7 @@ from fairopt.instance.rules import Rule
 from fairopt.instance.rules import tasks as tasks_of
 from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import Notion, ShareNotion, Sharing, Stated
+from fairopt.program.queue_limits import Row
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Deadline
 from fairopt.solving.policy import find
@@ -161,7 +162,7 @@ def _stages_in_fractions(instance: Instance, notion: ShareNotion, sharing: Shari
 
 def _rules(instance: Instance, tasks: Any) -> Iterator[Rule]:
     """Yield what users and queues hold of their guarantees at some tasks, (users, servers), as rules."""
-    x, exact = tasks_of(instance), instance.demands.dtype == object
+    x, exact = tasks_of(instance), instance.demands_by_kind.dtype == object
     for n in np.flatnonzero((instance.guarantees > 0) & ~instance.zero_demand).tolist():
         name, given = instance.users[n], instance.guarantees[n]
         bound = _kept(tasks[n].sum(), given, exact)
@@ -177,7 +178,7 @@ def _rules(instance: Instance, tasks: Any) -> Iterator[Rule]:
                     of_resource.setdefault(resource, []).append((group, servers, amount))
         for resource, groups in of_resource.items():
             r = instance.resources.index(resource)
-            used = [instance.demands[users, r] @ tasks[np.ix_(users, servers)].sum(axis=1) for _, servers, _ in groups]
+            used = [Row("", users, servers, r, 0).used(instance.kinds, tasks) for _, servers, _ in groups]
             held = [_kept(use, amount, exact) for use, (_, _, amount) in zip(used, groups, strict=True)]
             for chosen, bound in _sets(held, [amount for _, _, amount in groups]):
                 here = [groups[k][0] for k in chosen]

@@ -202,7 +202,8 @@ def solve(
     solved = time.perf_counter()
 
     pairs = program.table(solution.x)
-    tasks = unexpanded(instance, pairs, row, chosen.utility) if merging is None else merging.spread(pairs, chosen.utility)
+    counted = unexpanded(instance, pairs, row, chosen.utility) if merging is None else merging.spread(pairs, chosen.utility)
+    tasks = chosen.in_tasks(instance, counted)
     excess = Certificate(allocation_excess(instance, tasks, how), 0.0, 0.0, whole_tasks=integral)
     certificate = Certificate.combine([found.certificate, excess, *of_stages])
     _require(certificate, program, engines, tolerance)

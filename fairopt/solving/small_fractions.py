@@ -11,15 +11,14 @@ import logging
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 
-from fairopt.certificate import certify
-from fairopt.instance import FloatArray, Instance
+from fairopt.certificate import Certificate, limit_excess
+from fairopt.certificate.exact import prove
+from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.instance.fractions import ExactArray, from_rationals
 from fairopt.models import Notion
 from fairopt.program import Program, Solution, Stage
-from fairopt.program.guarantees import Floors, alone_in
-from fairopt.program.tree_filling import TreeFilling
+from fairopt.program.guarantees import Floors
 from fairopt.solvers import EXACT_GOALS, seconds_of_a_level
 from fairopt.solvers.backend import Deadline
 from fairopt.solving.fractions import ENGINE, fraction
@@ -60,24 +59,21 @@ def in_small_fractions(found: Found, notion: Notion, instance: Instance, deadlin
         if seconds > min(_MOST_SECONDS, deadline.left):
             return found
         exact, solution = within_kept(exact, Deadline(min(_MOST_SECONDS, deadline.left)))
+        prove(exact, solution)
     except Exception as error:  # a notion of the user's own need not work in fractions
         log.info("no answer in fractions: %s", error)
         return found
-    answer = in_floats(solution)
-    if solution.promised is not None:
-        answer = replace(answer, promised=_floors_in_floats(exact.program, exact.program.goal_as(TreeFilling), solution.promised))
-    has, should = (program.per_user(program.utilities * x) for x in (found.solution.x, answer.x))
-    if not (np.abs(has - should) <= _NEAR * should.max(initial=0.0)).all():
+    program, answer = exact.program, in_floats(solution)
+    has, right = (program.per_user(program.utilities * x) for x in (found.solution.x, answer.x))
+    if not (np.abs(has - right) <= _NEAR * right.max(initial=0.0)).all():
         log.info("in fractions users have something else")
         return found
-    certificate = certify(exact.program, answer)
-    log.info("in fractions: the answer leaves an error of %.1e", certificate.worst)
-    if not certificate.worst < found.certificate.worst:
-        return found
+    proved = _floats(exact.per_user(exact.utilities * solution.x))
+    rounding = safe_ratio(np.abs(right - proved), proved).max(initial=0.0)
+    certificate = Certificate(limit_excess(program, answer.x), float(rounding), 0.0)
+    log.info("proved in fractions; rounding changed users by %.1e", rounding)
     answer = replace(answer, iterations=found.solution.iterations + answer.iterations)
-    return replace(
-        found, solution=answer, certificate=certificate, finished_by=ENGINE, engines=(*found.engines, ENGINE), program=exact.program
-    )
+    return replace(found, solution=answer, certificate=certificate, finished_by=ENGINE, engines=(*found.engines, ENGINE), program=program)
 
 
 def in_floats(solution: Solution) -> Solution:
@@ -89,52 +85,17 @@ def in_floats(solution: Solution) -> Solution:
         prices=None if solution.prices is None else _floats(solution.prices),
         parts=tuple(map(_floats, solution.parts)),
         extra_bounds=tuple(None if bounds is None else _floats(bounds) for bounds in solution.extra_bounds),
+        promised=None if solution.promised is None else _floors(solution.promised),
         raised={part: _stages(stages) for part, stages in solution.raised.items()},
     )
 
 
-def _floors_in_floats(program: Program, goal: TreeFilling, floors: Floors) -> Floors:
-    """Return how far guarantees are met together, and what proves it, in floats.
-
-    In fractions a node alone is filled over all columns; in floats over those of its users, and with the limits that have one of them.
-    """
+def _floors(floors: Floors) -> Floors:
+    """Return how far guarantees are met, in floats, without the fillings that prove it."""
     asks, most, units, parts = (
         tuple(float(fraction(each)) for each in values) for values in (floors.asks, floors.most, floors.units, floors.parts)
     )
-    return replace(
-        floors,
-        asks=asks,
-        most=most,
-        units=units,
-        parts=parts,
-        stages=_stages(floors.stages),
-        alone={owner: _alone_in_floats(program, goal, owner, each) for owner, each in floors.alone.items()},
-        asked={owner: _alone_in_floats(program, goal, owner, each) for owner, each in floors.asked.items()},
-        counted={key: (_floats(best), _stages((stage,))[0]) for key, (best, stage) in floors.counted.items()},
-        points=tuple(None if each is None else _floats(each) for each in floors.points),
-        seen=tuple(map(_floats, floors.seen)),
-    )
-
-
-def _alone_in_floats(program: Program, goal: TreeFilling, owner: int, solution: Solution) -> Solution:
-    columns = alone_in(program, goal, owner)[1]
-    kept = np.diff(sp.csr_array(program.limits.matrix[:, columns]).indptr) > 0
-
-    def own(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
-        size = kept.size
-        return tuple(
-            each if each.prices is None else replace(each, prices=np.append(each.prices[:size][kept], each.prices[size:]))
-            for each in stages
-        )
-
-    whole = in_floats(solution)
-    return replace(
-        whole,
-        x=whole.x[columns],
-        stages=own(whole.stages),
-        parts=tuple(point[columns] for point in whole.parts),
-        raised={part: own(stages) for part, stages in whole.raised.items()},
-    )
+    return Floors(floors.promises, asks, most, units, parts, _stages(floors.stages))
 
 
 def _stages(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:

@@ -1,17 +1,22 @@
-r"""The polish of alpha-fair answers under rules: from an approximate answer to the exact one, by primal-dual steps over any polytope.
+r"""The polish of answers under rules to goals with a gradient: from an approximate answer to the exact one, by primal-dual steps.
 
-    maximise  sum of phi[n] g(t[n])    subject to   A y + s = b,   t = V'y,   y, s >= 0,          g'(t) = t^-alpha
+    maximise  G(t)    subject to   A y + s = b,   t = V'y,   y, s >= 0
 
-Bounds b may have any sign, so that no limit is 1 and none is full in parts. y is optimal if and only if there are prices p >= 0 and z >= 0
-with
+with G(t) = sum of phi[n] g(t[n]), g'(t) = t^-alpha, or a trade-off, (1 - e) log M(t) + e log S. Bounds b may have any sign, so that no
+limit is 1 and none is full in parts. y is optimal if and only if there are prices p >= 0 and z >= 0 with
 
-    A'p - z = V w(t),     w[n] = phi[n] t[n]^-alpha,     p s = 0,     y z = 0.
+    A'p - z = V w(t),     w = the gradient of G,     p s = 0,     y z = 0.
 
 Newton's method solves these equations with p s = y z = mu, and mu goes to 0 (Mehrotra's predictor and corrector). In each step dz and ds
 are eliminated:
 
-    [ V diag(alpha w / t) V' + diag(z / y)      A'       ]  [dy]
-    [               A                       -diag(s / p) ]  [dp].
+    [ V H V' + diag(z / y)      A'       ]  [dy]
+    [          A            -diag(s / p) ]  [dp],
+
+where -H is the second derivative of G: H = diag(alpha w / t) of an alpha-fair goal. Of a trade-off, with r = phi t^(-beta) / P, P the sum
+of phi t^(1 - beta), u the units of utilities and S the sum of u t,
+
+    w = (1 - e) r + e u / S,     H = (1 - e) (diag(beta r / t) + (1 - beta) r r') + e u u' / S^2.
 
 Utilities are in units of those of the approximate answer.
 """
@@ -25,7 +30,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from fairopt.instance import FloatArray
-from fairopt.program import AlphaFair, Program, Solution
+from fairopt.program import AlphaFair, Program, Solution, Tradeoff
 from fairopt.solvers.leximin.ruled import Scaled
 
 __all__ = ["polish_ruled"]
@@ -46,7 +51,7 @@ def polish_ruled(program: Program, solution: Solution) -> Solution | None:
     array([6., 3.])
     """
     goal = program.goal
-    if not isinstance(goal, AlphaFair):
+    if not isinstance(goal, AlphaFair | Tradeoff):
         return None
     scaled = Scaled.of(program)
     users = program.pair_users[scaled.columns]
@@ -55,10 +60,12 @@ def polish_ruled(program: Program, solution: Solution) -> Solution | None:
     utilities = program.utilities[scaled.columns] * scaled.scale
     unit = np.bincount(user, weights=utilities * np.maximum(y, _LEAST))
     v = sp.csr_array((utilities / unit[user], (np.arange(user.size), user)), shape=(user.size, some.size))
-    log_weight = np.log(goal.weights[some]) + (1 - goal.alpha) * np.log(unit)
+    log_weight = np.log(goal.weights[some]) + (1 - goal.power) * np.log(unit)
     weight = np.exp(log_weight - log_weight.max())
+    total = unit / unit.max() if isinstance(goal, Tradeoff) else None
     with np.errstate(all="ignore"):
-        found = _Steps(scaled.matrix, scaled.right, v, weight, goal.alpha).solve(np.maximum(y, _LEAST))
+        worth = _Worth(weight, goal.power) if total is None else _Worth(weight, goal.power, goal.efficiency, total)
+        found = _Steps(scaled.matrix, scaled.right, v, worth).solve(np.maximum(y, _LEAST))
     if found is None:
         return None
     y, p, steps = found
@@ -67,13 +74,37 @@ def polish_ruled(program: Program, solution: Solution) -> Solution | None:
     )
 
 
+class _Worth:
+    """The gradient of a goal, and its second derivative; ``units`` are those of the total of a trade-off."""
+
+    def __init__(self, weight: FloatArray, power: float, e: float = 0.0, units: FloatArray | None = None) -> None:
+        self.weight, self.power, self.e, self.units = weight, power, e, units
+        self.money = float(weight.sum()) if units is None else 1.0
+
+    def gradient(self, t: FloatArray) -> FloatArray:
+        """Return w, (users,)."""
+        own = self.weight * t**-self.power
+        if self.units is None:
+            return own
+        return np.asarray((1 - self.e) * own / (own @ t) + self.e * self.units / (self.units @ t))
+
+    def curvature(self, t: FloatArray) -> sp.csr_array:
+        """Return H, (users, users)."""
+        own = self.weight * t**-self.power
+        if self.units is None:
+            return sp.csr_array(sp.diags_array(self.power * own / t))
+        r, total = own / (own @ t), self.units / (self.units @ t)
+        across = (1 - self.e) * (1 - self.power) * np.outer(r, r) + self.e * np.outer(total, total)
+        return sp.csr_array(across + np.diag((1 - self.e) * self.power * r / t))
+
+
 class _Steps:
     """The primal-dual steps of one program."""
 
-    def __init__(self, matrix: sp.csr_array, right: FloatArray, v: sp.csr_array, weight: FloatArray, alpha: float) -> None:
-        self.matrix, self.right, self.v, self.weight, self.alpha = matrix, right, v, weight, alpha
+    def __init__(self, matrix: sp.csr_array, right: FloatArray, v: sp.csr_array, worth: _Worth) -> None:
+        self.matrix, self.right, self.v, self.worth = matrix, right, v, worth
         self.by_column, self.by_user = sp.csr_array(matrix.T), sp.csr_array(v.T)
-        self.money = float(weight.sum())
+        self.money = worth.money
 
     def solve(self, y: FloatArray) -> tuple[FloatArray, FloatArray, int] | None:
         """Return columns, prices and the number of steps; None where the steps stall."""
@@ -96,18 +127,16 @@ class _Steps:
             y, s, p, z = moved
         return (*kept, steps) if best <= 1e-6 else None
 
-    def _residuals(self, y: FloatArray, s: FloatArray, p: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        t = self.by_user @ y
-        worth = self.weight * t**-self.alpha
-        return self.by_column @ p - z - self.v @ worth, self.matrix @ y + s - self.right, worth / t
+    def _residuals(self, y: FloatArray, s: FloatArray, p: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self.by_column @ p - z - self.v @ self.worth.gradient(self.by_user @ y), self.matrix @ y + s - self.right
 
     def _residual(self, y: FloatArray, s: FloatArray, p: FloatArray, z: FloatArray) -> float:
-        dual, primal, _ = self._residuals(y, s, p, z)
+        dual, primal = self._residuals(y, s, p, z)
         return float((np.abs(dual) @ y + y @ z + s @ p) / self.money + np.abs(primal).max(initial=0.0))
 
     def _step(self, y: FloatArray, s: FloatArray, p: FloatArray, z: FloatArray) -> _Point | None:
-        dual, primal, curvature = self._residuals(y, s, p, z)
-        hessian = sp.csr_array(self.v * (self.alpha * curvature)) @ self.by_user
+        dual, primal = self._residuals(y, s, p, z)
+        hessian = self.v @ self.worth.curvature(self.by_user @ y) @ self.by_user
         system = sp.block_array([[hessian + sp.diags_array(z / y), self.by_column], [self.matrix, -sp.diags_array(s / p)]], format="csc")
         try:
             factors = splu(system)

@@ -150,10 +150,10 @@ def _accounts(instance: Instance, servers: int) -> tuple[IntArray, IntArray, Boo
 
     for row in limit_rows(instance):
         if row.selection is None or row.selection.limit.each != "server":
-            add(row.bound, row.per_task(instance.demands), row.servers, False)
+            add(row.bound, row.per_task(instance.kinds), row.servers, False)
     for each in instance.selections:
         if each.limit.each == "server":
-            add(each.limit.bound, each.per_task(instance.demands), each.servers, True)
+            add(each.limit.bound, each.per_task(instance.kinds), each.servers, True)
     for amount, demand in zip(instance.shared_capacity, instance.shared_demands.T, strict=True):
         add(amount, demand, np.ones(instance.n_servers, bool), False)
     order = np.argsort(np.array(users), kind="stable")[1:]

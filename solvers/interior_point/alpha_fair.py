@@ -9,7 +9,7 @@ d(m) = (phi / m)^(1 / alpha), capped at c by a limit on tasks (`fairopt.solvers.
 x z = 0 and s p = 0.
 
 *Elimination.* Let e be the elasticity of the demand. With dx, ds, dz and dv eliminated, a step solves the system of levels, with e v/m in
-place of v/m: dense, of the smaller number of users and limits (`fairopt.solvers.structure.newton`). If some rows belong to no server, it is
+place of v/m: dense, of the smaller number of users and limits (`fairopt.solvers.structure.newton`). If many rows belong to no server, it is
 the sparse system of the polish (`fairopt.solvers.interior_point.rows`).
 
 *Steps.* As for levels, all conditions but the products and the demand are linear. v = d(m) holds in logarithms after the first steps; until
@@ -159,7 +159,7 @@ class _Path:
         Of demands from utilities before the last step, in logarithms of prices.
     settled : bool
         Has it been small? From then on demands follow prices in each step.
-    money_of_limits : array (slots, servers)
+    money_of_limits : array (slots, places)
         Of the users of each limit: the harmonic mean, as a price is not small unless it is small for the user with the least money.
     """
 
@@ -187,12 +187,12 @@ class _Path:
         self.furthest, self.settled = np.inf, False
 
     def _prices(self, start: Start | None) -> FloatArray:
-        """Return the first prices, (slots, servers), at which all limits together cost more than all money."""
+        """Return the first prices, (slots, places), at which all limits together cost more than all money."""
         pairs, scaled = self.pairs, self.pairs.scaled
-        prices = np.ones((pairs.n_slots, pairs.n_servers))
+        prices = np.ones((pairs.n_slots, pairs.n_places))
         if start is not None:
             prices[:] = 0.0
-            prices[scaled.row_slot, scaled.row_server] = start.prices[scaled.row]
+            prices[scaled.row_slot, scaled.row_place] = start.prices[scaled.row]
         return np.asarray(SETTINGS.dear_at_start * prices / prices.sum())
 
     def start(self) -> Point:

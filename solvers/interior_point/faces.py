@@ -40,9 +40,9 @@ class Faces:
         Pairs that later levels may use.
     tight : bool array (users,)
         Settled users whose level is an equation. It is not for users who run all their tasks and are not stopped by a price.
-    full : bool array (slots, servers)
+    full : bool array (slots, places)
         Limits that stay full.
-    pair, user, server : int arrays
+    pair, user, place : int arrays
         The part that the present path is about.
     """
 
@@ -50,8 +50,8 @@ class Faces:
         self.scaled, self.arrays = scaled, arrays
         self.x, self.open = np.zeros(scaled.n_pairs), np.ones(scaled.n_pairs, bool)
         self.tight = np.zeros(scaled.n_users, bool)
-        self.full = np.zeros((scaled.n_slots, scaled.n_servers), bool)
-        self.pair, self.user, self.server = np.arange(scaled.n_pairs), np.arange(scaled.n_users), np.arange(scaled.n_servers)
+        self.full = np.zeros((scaled.n_slots, scaled.n_places), bool)
+        self.pair, self.user, self.place = np.arange(scaled.n_pairs), np.arange(scaled.n_users), np.arange(scaled.n_places)
 
     def point(self, path: LevelPath, reached: LevelCertificate) -> FloatArray:
         """Return x where a path ends, (pairs,)."""
@@ -72,12 +72,13 @@ class Faces:
         self.open[unused], self.x[unused] = False, 0.0
         self.tight[self.user] = path.tight | proved | (numpy(sets.stopped)[: pairs.n_users] & ~path.rising)
         full = np.zeros_like(self.full)
-        full[:, self.server] = numpy(sets.full)
+        full[:, self.place] = numpy(sets.full)
         self.full |= full
         # Users who have nothing and do not rise are on no path: close their pairs at limits that are full.
         others = self.open.copy()
         others[self.pair] = False
         shut = others & ((self.scaled.A > 0) & full[:, self.scaled.server]).any(axis=0)
+        shut |= others & (self.scaled.across.T @ full[:, self.scaled.n_servers :].ravel().astype(float) > 0)
         self.open[shut], self.x[shut] = False, 0.0
         # A user with an exact level and one open pair is determined.
         scaled, user = self.scaled, self.scaled.user
@@ -95,8 +96,12 @@ class Faces:
         counts = course.rising | (course.start > 0)
         there = self.open & (counts if among is None else counts & among)[user]
         left = np.flatnonzero(there)
-        number = scaled.n_users + scaled.n_servers
-        edges = sp.coo_array((np.ones(left.size), (user[left], scaled.n_users + server[left])), shape=(number, number))
+        across = scaled.across.tocoo()
+        along = there[across.col]
+        users = np.append(user[left], user[across.col[along]]).astype(np.int64)
+        limits = np.append(server[left], scaled.n_servers + across.row[along]).astype(np.int64)
+        number = scaled.n_users + scaled.n_servers + across.shape[0]
+        edges = sp.coo_array((np.ones(users.size), (users, scaled.n_users + limits)), shape=(number, number))
         _, group = sp.csgraph.connected_components(edges, directed=False)
         rising = course.rising if among is None else course.rising & among
         return there & np.isin(group[user], group[: scaled.n_users][rising])
@@ -113,16 +118,16 @@ class Faces:
         scaled = self.scaled
         near = self.near(course) if near is None else near
         self.pair = np.flatnonzero(near)
-        self.user, self.server = np.unique(scaled.user[self.pair]), np.unique(scaled.server[self.pair])
+        self.user, servers = np.unique(scaled.user[self.pair]), np.unique(scaled.server[self.pair])
+        self.place = np.append(servers, np.arange(scaled.n_servers, scaled.n_places))
         part = scaled.part(near)
         try:
             pairs = lay_out(part, self.arrays)
         except Unsupported:  # a table of another device would be nearly empty
             pairs = lay_out(part, NUMPY)
         taken = np.where(self.open, 0.0, self.x)  # open pairs of other users are not decided yet, or are at other servers
-        used = np.array([np.bincount(scaled.server, weights=row * taken, minlength=scaled.n_servers) for row in scaled.A])
-        needed = np.array([np.bincount(part.server, weights=row, minlength=part.n_servers) for row in part.A])
+        used, needed = scaled.use(taken), part.use(np.ones(part.n_pairs))
         idle = needed == 0  # limits that no pair of this part uses
-        bounds = np.where(idle, 1.0, 1 - used[:, self.server])
-        full = self.full[:, self.server] & ~idle
+        bounds = np.where(idle, 1.0, 1 - used[:, self.place])
+        full = self.full[:, self.place] & ~idle
         return pairs, Face(course.of(self.user), bounds, self.tight[self.user], full, self.x[self.pair], t)

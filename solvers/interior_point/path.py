@@ -54,7 +54,7 @@ class LevelCertificate:
     relative: float  # by how much levels grow at most, in parts of what they are, where t grows by 1
     noise: float  # part of the level by which the bound is lowered for the digits of the limits
     x: Any  # in the arrays of the pairs; the others are NumPy's
-    prices: FloatArray  # of limits, (slots, servers)
+    prices: FloatArray  # of limits, (slots, places)
     task_prices: FloatArray  # of limits on tasks that are rows
     user_prices: FloatArray  # the cheapest price of a unit of each level, (users,)
     spent: float  # sum of all prices
@@ -83,9 +83,9 @@ class Face:
     ----------
     course : Course
         The users that still rise and their rates, relative to their reach; the others are settled.
-    bounds : array (slots, servers)
+    bounds : array (slots, places)
         The limits, less what settled users take.
-    tight, full : bool arrays (users,), (slots, servers)
+    tight, full : bool arrays (users,), (slots, places)
         Users whose levels, and limits whose sums, are equations.
     x : array (pairs,)
         The end of the last level.
@@ -147,11 +147,11 @@ class LevelPath:
 
     @property
     def _bounds(self) -> FloatArray:
-        return np.ones((self.pairs.n_slots, self.pairs.n_servers)) if self.face is None else self.face.bounds
+        return np.ones((self.pairs.n_slots, self.pairs.n_places)) if self.face is None else self.face.bounds
 
     @property
     def _full(self) -> BoolArray:
-        return np.zeros((self.pairs.n_slots, self.pairs.n_servers), bool) if self.face is None else self.face.full
+        return np.zeros((self.pairs.n_slots, self.pairs.n_places), bool) if self.face is None else self.face.full
 
     def start(self) -> Point:
         """Return where the path starts."""
@@ -182,7 +182,8 @@ class LevelPath:
         """Return duals (z, p, m): the same price for the same part of a level; levels cost their users half of the cheapest pair."""
         pairs, scaled, xp = self.pairs, self.pairs.scaled, self.pairs.xp
         gives = np.bincount(scaled.server, weights=scaled.W) / np.bincount(scaled.server)
-        p = pairs.arrays.floats(np.broadcast_to(gives, (pairs.n_slots, pairs.n_servers)))
+        gives = np.append(gives, np.full(pairs.n_places - pairs.n_servers, gives.mean()))
+        p = pairs.arrays.floats(np.broadcast_to(gives, (pairs.n_slots, pairs.n_places)))
         y = pairs.arrays.floats(np.full(pairs.n_limited, gives.mean()))
         q = 0.5 * pairs.cheapest(p, y)
         m = xp.concat([q, y])

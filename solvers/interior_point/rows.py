@@ -1,4 +1,4 @@
-"""Alpha-fair programs with rows that belong to no server: limits of queues, on servers at once, on tasks whose worth differs by server.
+"""Alpha-fair programs with many rows that belong to no server: limits on servers at once, on tasks whose worth differs by server, on links.
 
 Each row is a limit of its own, in one slot, and the Newton system is that of the polish (`fairopt.solvers.active_sets.kkt`), sparse where
 it is large. All else is as for servers (`fairopt.solvers.structure.pairs`).
@@ -49,8 +49,9 @@ class ScaledRows(ScaledProgram):
         row = np.flatnonzero(kept & (program.limits.bounds > 0))
         nothing, none = np.zeros(row.size, np.int64), np.zeros(0, np.int64)
         A = np.zeros((1, columns.n_columns))
-        T = np.zeros(columns.n_columns)
-        return cls(columns, True, reach, A, worth / reach[columns.user], T, row, nothing, np.arange(row.size), task_row, none, cap)
+        W, T = worth / reach[columns.user], np.zeros(columns.n_columns)
+        across, G = sp.csr_array((0, columns.n_columns)), np.zeros((0, 1, row.size))
+        return cls(columns, True, reach, A, W, T, row, nothing, np.arange(row.size), task_row, none, cap, across, G)
 
     @property
     def n_servers(self) -> int:
@@ -72,11 +73,11 @@ class RowPairs(PairLists):
         self.Bt = sp.csr_array(self.B.T)
         self.system = RowSystem
 
-    def use(self, x: FloatArray, slots: int | None = None) -> FloatArray:
+    def use_of_servers(self, x: FloatArray, slots: int | None = None) -> FloatArray:
         """By the matrix."""
         return np.asarray(self.rows_matrix @ x)[None]
 
-    def cost(self, p: FloatArray) -> FloatArray:
+    def cost_of_servers(self, p: FloatArray) -> FloatArray:
         """By its transpose."""
         return np.asarray(self._transposed @ p[0])
 

@@ -163,7 +163,7 @@ def advance(
     lengths = lengths_of(step)
     ahead = products.mean((primal + lengths[0] * step[0]) * (dual + lengths[1] * step[1]))
     value = money if money is not None else float(xp.sum(p) + xp.sum(m)) if a is None else point.t
-    end = SETTINGS.end if demand is None else SETTINGS.end_of_demand
+    end = SETTINGS.end if demand is None else SETTINGS.end_of_demand if pairs.across is None else SETTINGS.end_across
     aim = max(min((ahead / mu) ** SETTINGS.aim, 1.0) * mu, end * abs(value) / products.number, 0.0 if demand is None else demand.least)
     wanted = products.wanted(aim, step)
     step = system.step(wanted, residuals, care)

@@ -76,8 +76,8 @@ def solve_total(program: Program, tolerance: float, deadline: Deadline, arrays: 
 def _start(pairs: Pairs, worth: Any) -> Point:
     """Half of every limit, divided evenly among those who can use the server; prices at which everything costs twice its worth."""
     arrays, x = pairs.arrays, pairs.even_slices()
-    dearest = pairs.most_by_server(worth / pairs.eligible(pairs.xp.max(pairs.A, axis=0), 1.0))
-    p = pairs.xp.stack([2 * dearest] * pairs.n_slots)
-    y = arrays.floats(np.full(pairs.n_rows, float(pairs.xp.mean(dearest))))
+    dearest = pairs.dearest(worth)
+    p = 2 * dearest
+    y = arrays.floats(np.full(pairs.n_rows, float(pairs.xp.mean(dearest[0, : pairs.n_servers]))))
     z = pairs.eligible(pairs.priced(p, y) - worth, 1.0)
     return Point(pairs.point(x, 1 - pairs.use(x), 1 - pairs.rows(x)), pairs.point(z, p, y), 0.0)

@@ -176,11 +176,18 @@ class _Part:
         scaled, faces = self.filling.scaled, self.filling.faces
         last = np.where(faces.open, self.goal.x[scaled.column] / scaled.scale, faces.x)
         last[(~course.rising & (course.start == 0))[scaled.user]] = 0.0
-        use = np.array([np.bincount(scaled.server, weights=row * last, minlength=scaled.n_servers) for row in scaled.A])
-        left = np.clip(1 - use, 0.0, None)[:, scaled.server]
+        every = np.clip(1 - scaled.use(last), 0.0, None)
+        left = every[:, scaled.server]
         room = np.min(np.divide(left, scaled.A, out=np.full(left.shape, np.inf), where=scaled.A > 0), axis=0)
         even = 1 / np.bincount(scaled.server)[scaled.server]
-        return np.where(faces.near(course), np.maximum(last + 0.5 * even * room, SETTINGS.part_at_start * even), last)
+        more = 0.5 * even * room
+        if scaled.across.shape[0]:
+            taken = scaled.across @ more
+            part = np.divide(every[:, scaled.n_servers :].ravel(), 2 * taken, out=np.ones(taken.size), where=taken > 0)
+            np.minimum.at(
+                more, scaled.across.indices, np.repeat(np.minimum(part, 1.0), np.diff(scaled.across.indptr)) * more[scaled.across.indices]
+            )
+        return np.where(faces.near(course), np.maximum(last + more, SETTINGS.part_at_start * even), last)
 
     def _point(self, path: LevelPath, reached: LevelCertificate, course: Course) -> tuple[FloatArray, FloatArray]:
         """Return where a path ends, scaled back into the limits, and its levels; who misses what is rounding has its share."""

@@ -68,7 +68,7 @@ def _region(scaled: ScaledProgram, level: float, prices: FloatArray) -> Region:
     """Return the region of a level with these prices of limits."""
     spent = np.abs(prices[scaled.row]) * scaled.program.limits.bounds[scaled.row]
     priced = (
-        np.bincount(scaled.row_server, weights=spent > SETTINGS.priced_in_region * spent.max(initial=0.0), minlength=scaled.n_servers) > 0
+        np.bincount(scaled.row_place, weights=spent > SETTINGS.priced_in_region * spent.max(initial=0.0), minlength=scaled.n_servers) > 0
     )
     return Region(level, priced)
 

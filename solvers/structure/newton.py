@@ -13,7 +13,8 @@ Eliminating dx, ds, dv leaves, with theta = x/z, one small block for each server
     [ -E'   F  ] [dq]      F = U theta U' + v/m         E = A theta U'
 
 The larger side is eliminated: the Schur complement is dense, of size min(rows of users, limits), and all else takes a few passes over the
-pairs. So either the users or the servers may be many. t is one bordering row.
+pairs. So either the users or the servers may be many. Rows across servers, C x, of which there are few, border the Schur complement on
+either side (`fairopt.solvers.structure.border`). t is one bordering row.
 
 H is scaled to a unit diagonal and F to the unit matrix, so the elimination is as accurate as its data. Near the end theta spans thirty
 orders of magnitude, and the step of the reduced system misses the first two conditions. Iterative refinement of the whole system, not of
@@ -31,6 +32,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from fairopt.instance import FloatArray
+from fairopt.solvers.structure.across import Across
+from fairopt.solvers.structure.border import Border
 from fairopt.solvers.structure.pairs import Pairs
 from fairopt.solvers.structure.server_blocks import ServerBlocks
 from fairopt.solvers.structure.settings import SETTINGS
@@ -41,7 +45,7 @@ __all__ = ["NewtonSystem", "Residuals"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Residuals:
-    """The residuals of the linear conditions: of limits (slots, servers), rows of users (rows,), reduced costs (pairs,) and the unit of
+    """The residuals of the linear conditions: of limits (slots, places), rows of users (rows,), reduced costs (pairs,) and the unit of
     price."""
 
     limits: Any
@@ -57,8 +61,10 @@ class NewtonSystem:
         self.pairs, self.dual, self.side, self.a = pairs, pairs.mask_equalities(dual, 1.0), side, a
         self.ratio = pairs.mask_equalities(primal) / self.dual
         theta, s_p, v_m = pairs.parts(self.ratio)
+        of_servers, of_across = pairs.split(s_p)
         used = pairs.A * theta
-        H = self._of_servers(used, s_p)
+        plain = self._of_servers(used)
+        H = self._with_slack(plain, of_servers)
         rows = self._scale_users(theta, v_m)
         limits = pairs.n_slots * pairs.n_servers
         self.by_user = pairs.n_rows <= limits
@@ -73,16 +79,22 @@ class NewtonSystem:
             pairs.arrays.add_to_diagonal(schur, 1.0)
         else:
             self._add_blocks(schur, H)
+        self.border = None if pairs.across is None else self._border(pairs.across, theta, of_across, rows, plain)
+        if self.border is not None:
+            schur = self.border.around_users(schur, self.E) if self.by_user else self.border.around_servers(schur, self.E)
         self.solve = self._factorised(schur)
         if a is not None:
             self.along_t = self._reduced(pairs.xp.zeros_like(s_p), a)
             self.pivot = float(a @ self.along_t[1])
 
-    def _of_servers(self, used: Any, s_p: Any) -> list[list[Any]]:
+    def _of_servers(self, used: Any) -> list[Any]:
+        """Return the lower half of A theta A', by row: (columns up to that row, servers)."""
+        return [self.pairs.use_of_servers(used[r, :], r + 1) for r in range(self.pairs.n_slots)]
+
+    def _with_slack(self, plain: list[Any], s_p: Any) -> list[list[Any]]:
         """Return the lower half of H, by row and column: one entry of all servers, (servers,)."""
         H = []
-        for r in range(self.pairs.n_slots):
-            row = self.pairs.use(used[r, :], r + 1)
+        for r, row in enumerate(plain):
             own = self.pairs.xp.where(s_p[r, :] > 0, s_p[r, :], SETTINGS.tight * row[r, :] + SETTINGS.tiny)
             H.append([*(row[c, :] for c in range(r)), row[r, :] + own])
         return H
@@ -105,6 +117,21 @@ class NewtonSystem:
                 self.pairs.arrays.add_to_diagonal(schur, entry, r * k, c * k)
                 if c < r:
                     self.pairs.arrays.add_to_diagonal(schur, entry, c * k, r * k)
+
+    def _border(self, across: Across, theta: FloatArray, s_p: FloatArray, rows: list[FloatArray], plain: list[FloatArray]) -> Border:
+        """Return the border, in the units of servers and users; ``plain`` is the lower half of A theta A', by row."""
+        pairs, H = self.pairs, _square(plain)
+        along, G = across.with_servers(theta, pairs.A, H), across.G.transpose(1, 0, 2)
+        of_users = across.with_users(theta, rows)
+        if pairs.n_limited:
+            of_users[-1] = of_users[-1][:, pairs.scaled.limited]
+        if self.by_user:
+            J, G = self.blocks.forward(along), self.blocks.along_factor(G)
+        else:
+            J, G = along / self.d[:, None, :], G * self.d[:, None, :]
+        J, G = (values.transpose(1, 0, 2).reshape(across.n_rows, -1) for values in (J, G))
+        L = np.concatenate([np.zeros((across.n_rows, 0)), *of_users], axis=1) + (self.E @ G.T).T
+        return Border.of(across, theta, s_p, along, H, J, L)
 
     def _scale_users(self, theta: Any, v_m: Any) -> list[Any]:
         """Set the Cholesky factor of F, [[f, 0], [f l, g]] of each user; return the rows (levels, then tasks) scaled by its inverse."""
@@ -190,16 +217,40 @@ class NewtonSystem:
 
     def _reduced(self, of_limits: Any, of_users: Any) -> tuple[Any, Any]:
         """Solve the system of prices and user prices."""
-        xp, second = self.pairs.xp, self._to_scaled(of_users)
+        pairs, xp, border, second = self.pairs, self.pairs.xp, self.border, self._to_scaled(of_users)
+        of_servers, of_across = pairs.split(of_limits)
         if self.by_user:
-            first = self.blocks.forward(of_limits)
-            dq = self.solve(second + self.E @ xp.reshape(first, (-1,)))
-            dp = self.blocks.backward(first + xp.reshape(self.E.T @ dq, first.shape))
+            first = self.blocks.forward(of_servers)
+            flat = xp.reshape(first, (-1,))
+            right = second + self.E @ flat
+            if border is None:
+                dq = self.solve(right)
+                back = self.E.T @ dq
+            else:
+                dq, dc = self._solved(right, of_across / border.units - border.J @ flat)
+                back = self.E.T @ dq - border.J.T @ dc
+            dp = self.blocks.backward(first + xp.reshape(back, first.shape))
         else:
-            first = self.solve(xp.reshape(of_limits / self.d, (-1,)) + self.E.T @ second)
-            dq = second + self.E @ first
-            dp = xp.reshape(first, of_limits.shape) / self.d
-        return dp, self._from_scaled(dq)
+            right = xp.reshape(of_servers / self.d, (-1,)) + self.E.T @ second
+            if border is None:
+                first = self.solve(right)
+                dq = second + self.E @ first
+            else:
+                first, dc = self._solved(right, of_across / border.units + border.L @ second)
+                dq = second + self.E @ first + border.L.T @ dc
+            dp = xp.reshape(first, of_servers.shape) / self.d
+        return dp if border is None else pairs.joined(dp, dc / border.units), self._from_scaled(dq)
+
+    def _solved(self, right: FloatArray, of_across: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Solve with the bordered Schur complement."""
+        both = self.solve(np.concatenate([right, of_across]))
+        return both[: right.size], both[right.size :]
+
+
+def _square(lower: list[FloatArray]) -> FloatArray:
+    """Return a symmetric matrix for each server, (slots, slots, servers), from its lower half by row."""
+    n = len(lower)
+    return np.array([[lower[max(r, c)][min(r, c)] for c in range(n)] for r in range(n)])
 
 
 def _products(E: Any, by_user: bool) -> Any:

@@ -1,7 +1,8 @@
 """The pairs of users and servers of a scaled program as arrays, with the sums over pairs that an interior point needs.
 
-Vectors of pairs are flat; limits are (slots, servers), users (users,), in the units of `ScaledProgram`. The rows of users, U x, are
-those of levels, W x, and then those of limits on tasks, T x, as far as the program has them.
+Vectors of pairs are flat; limits are (slots, places), users (users,), in the units of `ScaledProgram`. Places are the servers and, after
+them, as many as hold the rows across servers, C x (`fairopt.solvers.structure.across`). The rows of users, U x, are those of levels, W x,
+and then those of limits on tasks, T x, as far as the program has them.
 
 If enough pairs are eligible, a vector of pairs is a table (users, servers) in NumPy, PyTorch or CuPy, with sums over its rows and columns.
 In a table, a pair that is not eligible uses nothing and is worth nothing, its x and z never change, and ``eligible`` masks it in functions
@@ -18,7 +19,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
-from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.solvers.structure.across import Across
 from fairopt.solvers.structure.arrays import Arrays
 from fairopt.solvers.structure.boundary import length
 from fairopt.solvers.structure.scaling import ScaledProgram
@@ -34,8 +36,13 @@ def lay_out(scaled: ScaledProgram, arrays: Arrays) -> Pairs:
     Raises
     ------
     Unsupported
-        Where a table of other arrays would be nearly empty.
+        Where a table of other arrays would be nearly empty, or there are limits across servers.
     """
+    if scaled.across.shape[0] and not arrays.are_numpy:
+        raise Unsupported(
+            f'"interior-point" has limits across servers in NumPy\'s arrays alone, and "{scaled.program.name}" has some here: '
+            'use "interior-point:numpy"'
+        )
     if scaled.density >= (SETTINGS.table if arrays.are_numpy else SETTINGS.least_table):
         return PairTable(scaled, arrays)
     if arrays.are_numpy:
@@ -60,15 +67,21 @@ class Pairs(ABC):
         Products of a point that count: of eligible pairs, of limits, of rows of users.
     A, W, T : arrays (slots, pairs), (pairs,), (pairs,)
         T is empty where nobody is limited.
-    bounds : array (slots, servers), or 1
+    bounds : array (slots, places), or 1
         Of the limits.
+    across : Across or None
+        The rows across servers, if there are any.
     """
+
+    _position: IntArray | None = None  # of each pair of the scaled program in a vector of pairs, if not its own
 
     def __init__(self, scaled: ScaledProgram, arrays: Arrays, n_pairs: int) -> None:
         self.scaled, self.arrays, self.xp = scaled, arrays, arrays.xp
         self.n_pairs, self.n_users, self.n_servers, self.n_slots = n_pairs, scaled.n_users, scaled.n_servers, scaled.n_slots
         self.has_levels, self.n_levels, self.n_limited, self.n_rows = scaled.has_levels, scaled.n_levels, scaled.limited.size, scaled.n_rows
-        self.n_products = scaled.n_pairs + self.n_slots * self.n_servers + self.n_rows
+        self.n_places = scaled.n_places
+        self.n_products = scaled.n_pairs + self.n_slots * self.n_places + self.n_rows
+        self.across = Across.of(scaled, n_pairs, self._position) if scaled.across.shape[0] else None
         self.bounds: Any = 1.0
         self.system: Any = None  # of a Newton step, if not `fairopt.solvers.structure.newton.NewtonSystem`
         self._tight: Any = None  # by entry of a point
@@ -113,12 +126,12 @@ class Pairs(ABC):
         """Return the largest value of each server's pairs, which are not negative, (servers,)."""
 
     @abstractmethod
-    def use(self, x: Any, slots: int | None = None) -> Any:
+    def use_of_servers(self, x: Any, slots: int | None = None) -> Any:
         """Return A x, (slots, servers), or the first so many slots of it."""
 
     @abstractmethod
-    def cost(self, p: Any) -> Any:
-        """Return A'p, (pairs,)."""
+    def cost_of_servers(self, p: Any) -> Any:
+        """Return A'p, (pairs,), for p of (slots, servers)."""
 
     @abstractmethod
     def matrix(self, used: Any, rows: list[Any]) -> Any:
@@ -130,8 +143,28 @@ class Pairs(ABC):
 
     # The same in all of them ---------------------------------------------------------------------------------------------------------
 
+    def use(self, x: Any) -> Any:
+        """Return the part of each limit that x uses, (slots, places)."""
+        of_servers = self.use_of_servers(x)
+        return of_servers if self.across is None else self.joined(of_servers, self.across.use(x, of_servers))
+
+    def cost(self, p: Any) -> Any:
+        """Return what each pair costs at 1, (pairs,), at prices of limits, (slots, places)."""
+        if self.across is None:
+            return self.cost_of_servers(p)
+        of_servers, of_across = self.split(p)
+        return self.cost_of_servers(of_servers + self.across.price_of_servers(of_across)) + self.across.cost(of_across)
+
+    def split(self, limits: Any) -> tuple[Any, Any]:
+        """Split values of limits, (slots, places): of servers, (slots, servers), and of rows across servers, (rows across,)."""
+        return limits[:, : self.n_servers], self.xp.reshape(limits[:, self.n_servers :], (-1,))
+
+    def joined(self, of_servers: Any, of_across: Any) -> Any:
+        """Put the values of limits together: the way back from `split`."""
+        return self.xp.concat([of_servers, self.xp.reshape(of_across, (self.n_slots, -1))], axis=1)
+
     def set_equalities(self, bounds: FloatArray, full: BoolArray, tight: BoolArray) -> None:
-        """Set the limits' bounds, which of them (slots, servers) stay full, and which rows of users (rows,) stay as they are.
+        """Set the limits' bounds, which of them (slots, places) stay full, and which rows of users (rows,) stay as they are.
 
         These are equations from now on: a point has s = 0 or v = 0 there, and a price p or m of either sign.
         """
@@ -180,17 +213,34 @@ class Pairs(ABC):
 
     def fullest(self, x: Any) -> Any:
         """Return the part of the fullest limit of its server that is used, (pairs,)."""
-        part = self.at_servers(self.xp.max(self.use(x), axis=0))
-        return self.xp.reshape(self.xp.zeros_like(self.view(self.xp.reshape(self.W, (1, -1)))) + part, (-1,))
+        of_servers, of_across = self.split(self.use(x))
+        part = self.at_servers(self.xp.max(of_servers, axis=0))
+        fullest = self.xp.reshape(self.xp.zeros_like(self.view(self.xp.reshape(self.W, (1, -1)))) + part, (-1,))
+        return fullest if self.across is None else np.maximum(fullest, self.across.largest_of_pairs(of_across))
 
     def room(self) -> Any:
-        """Return how much of each pair its server has room for, (pairs,): 1 where no limit is held."""
+        """Return how much of each pair its limits have room for, (pairs,): 1 where no limit is held."""
         if self._tight is None:
             return self.xp.ones_like(self.W)
         view, needs = self.view(self.A), []
+        of_servers, of_across = self.split(self.bounds)
         for r in range(self.n_slots):
-            needs.append(self.xp.reshape(view[r, ...] / self.at_servers(self.bounds[r, :]), (-1,)))
+            needs.append(self.xp.reshape(view[r, ...] / self.at_servers(of_servers[r, :]), (-1,)))
+        if self.across is not None:
+            needs.append(self.across.largest_need(of_across))
         return 1 / self.xp.clip(self.xp.max(self.xp.stack(needs), axis=0), 1.0, None)
+
+    def dearest(self, worth: Any) -> Any:
+        """Return prices, (slots, places), at which every pair costs as much as it is worth at least, with its dearest limit alone."""
+        most = self.xp.max(self.A, axis=0)
+        if self.across is not None:
+            most = np.maximum(most, self.across.largest_need(np.ones(self.across.n_rows)))
+        price = worth / self.eligible(most, 1.0)
+        of_servers = self.xp.stack([self.most_by_server(price)] * self.n_slots)
+        if self.across is None:
+            return of_servers
+        of_across = self.across.largest_of_rows(price)
+        return self.joined(of_servers, np.where(of_across > 0, of_across, of_servers.mean()))
 
     def scatter(self, of_limited: Any, elsewhere: float = 0.0) -> Any:
         """Give a value to every user from those of the users with a second row."""
@@ -201,9 +251,9 @@ class Pairs(ABC):
         return self.xp.take(values, self._limited, axis=0)
 
     def parts(self, values: Any) -> tuple[Any, Any, Any]:
-        """Split the values of a point: of pairs, of limits (slots, servers), of the rows of users."""
-        end = self.n_pairs + self.n_slots * self.n_servers
-        limits = self.xp.reshape(values[self.n_pairs : end], (self.n_slots, self.n_servers))
+        """Split the values of a point: of pairs, of limits (slots, places), of the rows of users."""
+        end = self.n_pairs + self.n_slots * self.n_places
+        limits = self.xp.reshape(values[self.n_pairs : end], (self.n_slots, self.n_places))
         return values[: self.n_pairs], limits, values[end:]
 
     def point(self, of_pairs: Any, of_limits: Any, of_rows: Any) -> Any:
@@ -214,6 +264,8 @@ class Pairs(ABC):
         """Return half of every limit, divided evenly among those who can use the server, or less where a limit on tasks is near."""
         server = self.scaled.server
         x = self.eligible(self.lay((0.5 / np.bincount(server))[server]), 1.0)
+        if self.across is not None:
+            x = x / np.maximum(1.0, self.across.largest_of_pairs(2 * (self.across.matrix @ x)))
         if not self.n_limited:
             return x
         tasks = self.rows(x)[self.n_levels :]
@@ -238,7 +290,7 @@ class PairTable(Pairs):
         if not scaled.all_eligible:
             there = np.zeros(scaled.n_users * scaled.n_servers, bool)
             there[self._position] = True
-            others = np.ones(scaled.n_slots * scaled.n_servers + scaled.n_rows, bool)
+            others = np.ones(scaled.n_slots * scaled.n_places + scaled.n_rows, bool)
             self._there = arrays.booleans(np.concatenate([there, others]))
         super().__init__(scaled, arrays, scaled.n_users * scaled.n_servers)
 
@@ -278,11 +330,11 @@ class PairTable(Pairs):
         """Of the columns."""
         return self.xp.max(self.xp.reshape(values, self._shape), axis=0)
 
-    def use(self, x: Any, slots: int | None = None) -> Any:
+    def use_of_servers(self, x: Any, slots: int | None = None) -> Any:
         """Sums of columns."""
         return self.arrays.sum_rows(self.view(self.A)[:slots, :, :], self.xp.reshape(x, self._shape))
 
-    def cost(self, p: Any) -> Any:
+    def cost_of_servers(self, p: Any) -> Any:
         """Sums of tables."""
         return self.xp.reshape(self.arrays.sum_tables(self.view(self.A), p), (-1,))
 
@@ -313,7 +365,7 @@ class PairLists(Pairs):
         self._sparse = scaled.density < SETTINGS.sparse
         super().__init__(scaled, arrays, scaled.n_pairs)
         self._blocks = None
-        if not self._sparse and not self.n_limited and self.n_rows > self.n_slots * self.n_servers:
+        if self.across is None and not self._sparse and not self.n_limited and self.n_rows > self.n_slots * self.n_servers:
             program = scaled.program
             kind = same_servers(program.pair_users, program.pair_servers, (len(program.users), len(program.servers)))[scaled.member]
             self._blocks = UserBlocks.of(kind, self._user, self._server, self.n_servers, self.n_slots)
@@ -352,11 +404,11 @@ class PairLists(Pairs):
         np.maximum.at(most, self._server, values)
         return most
 
-    def use(self, x: FloatArray, slots: int | None = None) -> FloatArray:
+    def use_of_servers(self, x: FloatArray, slots: int | None = None) -> FloatArray:
         """By position."""
         return np.array([np.bincount(self._server, weights=row * x, minlength=self.n_servers) for row in self.A[:slots]])
 
-    def cost(self, p: FloatArray) -> FloatArray:
+    def cost_of_servers(self, p: FloatArray) -> FloatArray:
         """By position."""
         total: FloatArray = self.A[0] * p[0][self._server]  # a third of the time that all slots at once take
         for r in range(1, self.n_slots):

@@ -1,9 +1,11 @@
 """A program of users, servers and the pairs between them, in units in which an interior point is well scaled.
 
 To the scaled columns of a program (`fairopt.program.scaling`) this adds its structure. Limits belong to servers, and are numbered in slots:
-A[r, p] is the part of limit r of its server that pair p takes at 1. W[p] is the part of its user's reach that the pair gives at 1, where
-the reach is the level of a user who has all its servers to itself. Pairs are vectors sorted by user, limits are (slots, servers), users
-(users,); all is in NumPy. `fairopt.solvers.structure.pairs` lays out the pairs for sums over them.
+A[r, p] is the part of limit r of its server that pair p takes at 1. A few limits may belong to no server, such as a resource of the whole
+cluster: they are sparse rows, ``across``. W[p] is the part of its user's reach that the pair gives at 1, where the reach is the level of a
+user who has all its servers to itself. Pairs are vectors sorted by user, limits are (slots, places), users (users,); all is in NumPy.
+Places are the servers and, after them, as many as hold the rows across servers. `fairopt.solvers.structure.pairs` lays out the pairs for
+sums over them.
 
 A limit on tasks is a cap on the level of its user in a leximin, where a task has to be worth the same on all its servers: it needs no row.
 Elsewhere it is a second row of its user, T x <= 1, besides that of its level, W x.
@@ -14,13 +16,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import ROUNDING
 from fairopt.program import Feature, LimitKind, Program, ScaledColumns
+from fairopt.program.limits import ACROSS_SERVERS
+from fairopt.solvers.structure.combinations import combinations
+from fairopt.solvers.structure.settings import SETTINGS
 
 __all__ = ["ScaledProgram", "obstacle", "task_rows"]
+
+_OF_SERVERS = (LimitKind.CAPACITY, LimitKind.TIME)
 
 
 def obstacle(program: Program) -> str:
@@ -30,12 +38,9 @@ def obstacle(program: Program) -> str:
         return "slices of servers that are set aside for users"
     if (limits.kinds == LimitKind.PARALLELISM).any():
         return "users who are limited to some servers at once"
-    if (limits.of_kinds(LimitKind.NAMED) & (limits.bounds > 0)).any():
-        return "rows of the notion's own that are not limits on shares"
-    if (limits.of_kinds(LimitKind.QUEUE, LimitKind.LIMIT) & (limits.bounds > 0)).any():
-        return "limits of queues that are not limits on shares, but on some servers alone"
-    if ((limits.kinds == LimitKind.SHARED) & (limits.bounds > 0)).any():
-        return "resources of the whole cluster, which no server has"
+    across = _rows_across(program)
+    if across.size > max(SETTINGS.most_across, int(limits.of_kinds(*_OF_SERVERS).sum())):
+        return "many limits across servers"
     limited = limits.keys[limits.kinds == LimitKind.TASKS, 0]
     if limited.size and (program.goal.tasks_are_caps or program.goal.is_filling):
         low, high = np.full(len(program.users), np.inf), np.zeros(len(program.users))
@@ -43,8 +48,8 @@ def obstacle(program: Program) -> str:
         np.maximum.at(high, program.pair_users, program.utilities)
         if (high[limited] > low[limited] * (1 + ROUNDING)).any():
             return "limits on tasks that are worth more on one server than on another"
-    if limited.size or program.goal.is_filling:  # pairs that only a limit on tasks bounds have no cost to measure them by
-        of_server = np.repeat(limits.of_servers, np.diff(limits.matrix.indptr))
+    if limited.size or across.size or program.goal.is_filling:  # pairs that no server bounds have no cost to measure them by
+        of_server = np.repeat(limits.of_kinds(*_OF_SERVERS), np.diff(limits.matrix.indptr))
         if (np.bincount(limits.matrix.indices[of_server], minlength=program.n_pairs) == 0).any():
             return "tasks that take nothing of a server"
     return ""
@@ -63,8 +68,8 @@ class ScaledProgram:
     reach : array (users,)
         Level (utility, of alpha-fair goals; worth, of totals) of a user who has all its servers to itself.
     A, W, T : arrays (slots, pairs), (pairs,), (pairs,)
-    row, row_slot, row_server : int arrays (rows,)
-        The limits of servers with a bound > 0: positions in the program, slots, servers.
+    row, row_slot, row_place : int arrays (rows,)
+        The limits with a bound > 0, without those on tasks: positions in the program, slots, places.
     task_row : int array (users,)
         Position in the program of the limit on tasks of each user, -1 for users without one.
     limited : int array
@@ -72,6 +77,10 @@ class ScaledProgram:
     cap : array (users,)
         Level at which a user holds all its tasks, in parts of its reach, inf for users without a limit on tasks; of leximins and alpha-fair
         goals only.
+    across : sparse array (rows across, pairs)
+        What a pair takes at 1 of each limit across servers, slot by slot; rows without an entry fill the last place.
+    G : array (rows across, slots, servers)
+        Where such a row adds up limits of servers, ``across`` = G A; else 0.
     """
 
     columns: ScaledColumns
@@ -82,10 +91,12 @@ class ScaledProgram:
     T: FloatArray
     row: IntArray
     row_slot: IntArray
-    row_server: IntArray
+    row_place: IntArray
     task_row: IntArray
     limited: IntArray
     cap: FloatArray
+    across: sp.csr_array
+    G: FloatArray
 
     @classmethod
     def of(cls, program: Program) -> ScaledProgram:
@@ -110,8 +121,9 @@ class ScaledProgram:
         cap = tasks * np.maximum.reduceat(W / columns.scale, columns.first) if caps else np.full(tasks.size, np.inf)
         has_row = np.isfinite(tasks) & (not caps)
         T = columns.scale * np.where(has_row, 1.0 / tasks, 0.0)[columns.user] if has_row.any() else np.zeros(columns.n_columns)
-        A, row, slot, server = _limits(columns)
-        return cls(columns, has_levels, reach, A, W, T, row, slot, server, task_row, np.flatnonzero(has_row), cap)
+        A, row, slot, place, across = _limits(columns)
+        G = combinations(columns, A, row, slot, place, across)
+        return cls(columns, has_levels, reach, A, W, T, row, slot, place, task_row, np.flatnonzero(has_row), cap, across, G)
 
     # Sizes, and what belongs to the columns --------------------------------------------------------------------------------------
 
@@ -171,6 +183,11 @@ class ScaledProgram:
         return int(self.A.shape[0])
 
     @property
+    def n_places(self) -> int:
+        """Number of servers, and of places after them for rows across servers."""
+        return self.n_servers + int(self.across.shape[0]) // self.n_slots
+
+    @property
     def n_levels(self) -> int:
         """Number of rows of levels."""
         return self.n_users if self.has_levels else 0
@@ -194,6 +211,11 @@ class ScaledProgram:
         """Sum a value per pair over the pairs of each user, (users,)."""
         return np.asarray(np.add.reduceat(values, self.first))
 
+    def use(self, x: FloatArray) -> FloatArray:
+        """Return the part of each limit that pairs use, (slots, places)."""
+        of_servers = [np.bincount(self.server, weights=row * x, minlength=self.n_servers) for row in self.A]
+        return np.concatenate([of_servers, (self.across @ x).reshape(self.n_slots, -1)], axis=1)
+
     def part(self, kept: BoolArray) -> ScaledProgram:
         """Return the program of some pairs alone, (pairs,), in the same units, with their users and servers numbered anew.
 
@@ -202,10 +224,10 @@ class ScaledProgram:
         before = self.columns
         users, user = np.unique(self.user[kept], return_inverse=True)
         columns = ScaledColumns(before.program, before.columns[kept], before.scale[kept], before.members[users], user)
-        place = np.full(len(before.program.servers), -1)
-        place[columns.servers] = np.arange(columns.servers.size)
-        server = place[before.servers[self.row_server]]
-        here = server >= 0
+        place = np.full(self.n_places, -1)
+        place[np.searchsorted(before.servers, columns.servers)] = np.arange(columns.servers.size)
+        place[self.n_servers :] = np.arange(columns.servers.size, columns.servers.size + self.n_places - self.n_servers)
+        here = place[self.row_place] >= 0
         return replace(
             self,
             columns=columns,
@@ -215,10 +237,12 @@ class ScaledProgram:
             T=np.zeros(columns.n_columns),
             row=self.row[here],
             row_slot=self.row_slot[here],
-            row_server=server[here],
+            row_place=place[self.row_place[here]],
             task_row=self.task_row[users],
             limited=np.zeros(0, np.int64),
             cap=self.cap[users],
+            across=sp.csr_array(self.across[:, kept]),
+            G=self.G[:, :, place[: self.n_servers] >= 0],
         )
 
     # The way back ----------------------------------------------------------------------------------------------------------------
@@ -230,18 +254,24 @@ class ScaledProgram:
     def prices(self, p: FloatArray, y: FloatArray) -> FloatArray:
         """Return the price of a unit of each limit of the program, (limits,), for prices of whole limits and second rows."""
         prices, bounds = np.zeros(len(self.program.limits)), self.program.limits.bounds
-        prices[self.row] = p[self.row_slot, self.row_server] / bounds[self.row]
+        prices[self.row] = p[self.row_slot, self.row_place] / bounds[self.row]
         rows = self.task_row[self.limited]
         prices[rows] = y / bounds[rows]
         return prices
 
 
-def _limits(columns: ScaledColumns) -> tuple[FloatArray, IntArray, IntArray, IntArray]:
-    """Number the limits of each server; return A, and the position, slot and server of every limit of a server."""
+def _rows_across(program: Program) -> IntArray:
+    """Return the positions of the limits with a bound > 0 that belong to no server and to no user, (rows across,)."""
+    limits = program.limits
+    return np.flatnonzero(limits.of_kinds(*ACROSS_SERVERS, LimitKind.NAMED) & (limits.bounds > 0))
+
+
+def _limits(columns: ScaledColumns) -> tuple[FloatArray, IntArray, IntArray, IntArray, sp.csr_array]:
+    """Number the limits of each server, and those across servers; return A, their positions, slots and places, and ``across``."""
     limits, n_servers = columns.program.limits, columns.servers.size
     place = np.full(len(columns.program.servers), -1)
     place[columns.servers] = np.arange(n_servers)
-    row = np.flatnonzero((limits.kinds != LimitKind.TASKS) & (limits.bounds > 0))
+    row = np.flatnonzero(limits.of_kinds(*_OF_SERVERS) & (limits.bounds > 0))
     server = place[limits.keys[row, 0]]
     row, server = row[server >= 0], server[server >= 0]
     order = np.argsort(server, kind="stable")
@@ -258,7 +288,13 @@ def _limits(columns: ScaledColumns) -> tuple[FloatArray, IntArray, IntArray, Int
         A[slots, entries.col] = entries.data
     else:
         A[slots[kept], entries.col[kept]] = entries.data[kept]
-    return A, row, slot, server
+    own, n_slots = _rows_across(columns.program), A.shape[0]
+    more = -(-own.size // n_slots)  # places
+    chosen = sp.csr_array(columns.use[np.searchsorted(columns.rows, own)])
+    ends = np.append(chosen.indptr, np.full(more * n_slots - own.size, chosen.nnz))
+    across = sp.csr_array((chosen.data, chosen.indices, ends), shape=(more * n_slots, columns.n_columns))
+    slots, places = np.divmod(np.arange(own.size), max(1, more))
+    return A, np.append(row, own), np.append(slot, slots), np.append(server, n_servers + places), across
 
 
 def task_rows(columns: ScaledColumns) -> IntArray:

@@ -45,6 +45,11 @@ class ServerBlocks:
                 view[r, ...] -= pairs.at_servers(row[c]) * view[c, ...]
             view[r, ...] /= pairs.at_servers(row[r])
 
+    def along_factor(self, values: Any) -> Any:
+        """Multiply values (slots, ..., servers) from the left with the transposes of the factors."""
+        n = len(self.rows)
+        return self.xp.stack([sum(self.rows[r][c] * values[r, ...] for r in range(c, n)) for c in range(n)])
+
     def backward(self, values: Any) -> Any:
         """Solve with their transposes."""
         out: list[Any] = [None] * len(self.rows)

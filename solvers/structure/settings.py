@@ -19,6 +19,10 @@ class Settings:
     least_table: float = 0.05  # part of all pairs from which on a table on a device is not too empty
     sparse: float = 0.02  # part of all pairs below which products of sparse matrices are faster than dense ones
 
+    # Limits across servers (scaling).
+    most_across: int = 300  # or as many as limits of servers: more of them are not few
+    dense_across: float = 0.2  # part of all entries of such rows from which on their products are faster in a table
+
     # Blocks of users (user_blocks).
     wide: float = 0.5  # part of the servers from which on a kind keeps all columns
     least_users: int = 4  # of a kind that is a block of its own: each of its products of columns is added to those of the others

@@ -110,8 +110,8 @@ class CVXPY(Backend):
         """Solve any program of these features."""
         solver = (self.within or "").upper() or ("CLARABEL" if program.goal.has_gradient else "HIGHS")
         cvxpy = _imported(solver)
-        if not program.down_closed and isinstance(program.goal, AlphaFair):
-            return _ruled_alpha_fair(cvxpy, solver, program, program.goal, deadline)
+        if not program.down_closed and isinstance(program.goal, AlphaFair | Tradeoff):
+            return _ruled_worths(cvxpy, solver, program, program.goal, deadline)
         if not program.down_closed:
             return _ruled(cvxpy, solver, program, tolerance, deadline)
         if not program.scaled().n_columns:  # CVXPY 1.8 has no variables without entries
@@ -159,8 +159,8 @@ def _ruled(cp: Any, solver: str, program: Program, tolerance: float, deadline: D
     return solve_by_programs(program, solve, tolerance, deadline)
 
 
-def _ruled_alpha_fair(cp: Any, solver: str, program: Program, goal: AlphaFair, deadline: Deadline) -> Solution:
-    """Solve a program with rules at alpha = 1, and then at alpha in units of that answer; a polish gives the last digits."""
+def _ruled_worths(cp: Any, solver: str, program: Program, goal: AlphaFair | Tradeoff, deadline: Deadline) -> Solution:
+    """Solve a program with rules at alpha = 1, and then its goal in units of that answer; a polish gives the last digits."""
     scaled = Scaled.of(program)
     own, members, reach = shares_of_users(program, scaled)
     y = cp.Variable(scaled.columns.size, nonneg=True)
@@ -168,13 +168,17 @@ def _ruled_alpha_fair(cp: Any, solver: str, program: Program, goal: AlphaFair, d
     weights, unit = goal.weights[members], np.ones(members.size)
     goals = [cp.sum(cp.multiply(weights / weights.max(), cp.log(own @ y)))]
     found: tuple[FloatArray, FloatArray] | None = None
-    for power in (1.0, goal.alpha) if goal.alpha != 1 else (1.0,):
+    for power in (1.0, goal.power) if goal.power != 1 else (1.0,):
         if power != 1:
             unit = np.maximum(own @ found[0], _LEAST_LEVEL) if found is not None else unit
-            log_weight = np.log(weights) + (1 - power) * np.log(reach[members] * unit)
-            parts = np.exp(np.maximum(log_weight - log_weight.max(), _LEAST_LOG_WEIGHT))
-            scaled_own = sp.csr_array(own / unit[:, None])
-            goals.append(cp.sum(cp.multiply(parts / (1 - power), cp.power(scaled_own @ y, 1 - power, approx=False))))
+            log_unit = np.log(reach[members] * unit)
+            log_weight = np.log(weights) + (1 - power) * log_unit
+            level = sp.csr_array(own / unit[:, None]) @ y
+            if isinstance(goal, Tradeoff):
+                goals.append(_tradeoff(cp, goal, level, log_weight - log_weight.max(), np.exp(log_unit - log_unit.max())))
+            else:
+                parts = np.exp(np.maximum(log_weight - log_weight.max(), _LEAST_LOG_WEIGHT))
+                goals.append(cp.sum(cp.multiply(parts / (1 - power), cp.power(level, 1 - power, approx=False))))
         try:
             status = _run(cp.Problem(cp.Maximize(goals[-1]), [rows]), solver, deadline, {})
             if status is Status.INFEASIBLE:
@@ -188,6 +192,16 @@ def _ruled_alpha_fair(cp: Any, solver: str, program: Program, goal: AlphaFair, d
                 raise
     assert found is not None
     return Solution(scaled.point(found[0]), prices=found[1] / scaled.size)
+
+
+def _tradeoff(cp: Any, goal: Tradeoff, own: Any, log_weight: FloatArray, units: FloatArray) -> Any:
+    """Return the goal of levels in some units, whose weights have these logarithms."""
+    if goal.beta < 1:
+        powers = cp.log(cp.sum(cp.multiply(np.exp(log_weight), cp.power(own, 1 - goal.beta, approx=False))))
+    else:
+        powers = cp.log_sum_exp(log_weight + (1 - goal.beta) * cp.log(own))
+    e = goal.efficiency
+    return (1 - e) / (1 - goal.beta) * powers + e * cp.log(cp.sum(cp.multiply(units, own)))
 
 
 def _run(problem: Any, solver: str, deadline: Deadline, known: dict[str, object]) -> Status:
@@ -320,19 +334,13 @@ class _Task:
 
     def tradeoff(self, goal: Tradeoff, _: float) -> Solution:
         """The goal as it stands, in units of what users could have."""
-        scaled, cp = self.scaled, self.cp
+        scaled = self.scaled
         unit = np.maximum.reduceat(scaled.utilities, scaled.first)
         own = self.utilities(unit) @ self.x
         log_unit = np.log(unit) - np.log(unit).mean()
         log_weight = np.log(goal.weights[scaled.members]) + (1 - goal.beta) * log_unit
-        log_weight -= log_weight.max()
-        if goal.beta < 1:
-            powers = cp.log(cp.sum(cp.multiply(np.exp(log_weight), cp.power(own, 1 - goal.beta, approx=False))))
-        else:
-            powers = cp.log_sum_exp(log_weight + (1 - goal.beta) * cp.log(own))
-        total = cp.log(cp.sum(cp.multiply(np.exp(log_unit - log_unit.max()), own)))
-        e = goal.efficiency
-        self.run((1 - e) / (1 - goal.beta) * powers + e * total, [self.limits], {})
+        units = np.exp(log_unit - log_unit.max())
+        self.run(_tradeoff(self.cp, goal, own, log_weight - log_weight.max(), units), [self.limits], {})
         return self.in_money(goal, self.x.value, self.prices())
 
     def in_money(self, goal: AlphaFair | Tradeoff, y: FloatArray, prices: FloatArray) -> Solution:

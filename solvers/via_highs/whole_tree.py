@@ -14,6 +14,8 @@ Every part of the filling has whole tasks of its own, x[1], x[2], ...: no user h
 users have more. The conditions on the levels of a part remain in later parts, so the choices of an early part are made with the later ones
 in mind. In a part that meets guarantees, the guarantees are limits; where the part before has more, that is the limit. The last x is the
 answer.
+
+Rules are rows of the one part of a filling in which everybody rises; fillings of several parts do not have them.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ import scipy.sparse as sp
 from fairopt.errors import NoSolution
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import FITS
-from fairopt.program import Program, Solution, Stage, TreeFilling
+from fairopt.program import LimitKind, Program, Solution, Stage, TreeFilling
 from fairopt.program.stop_times import stop_times
 from fairopt.program.tree_filling import Part
 from fairopt.solvers.backend import Deadline
@@ -83,6 +85,8 @@ class _Filling:
         self.gap, self.iterations, self.runs, self.bound = 0.0, 0, 0, 0.0
         self.rounded = np.zeros(program.n_pairs)
         self.divisible = np.inf  # the smallest stop time of divisible tasks in the first part
+        if not program.down_closed:  # divisible tasks rounded down may break a rule
+            return
         try:
             divisible = solve_filling(replace(program, integral=False), goal, SETTINGS.rounded_down, deadline)
             self.rounded = np.floor(divisible.x * (1 + FITS) + FITS)
@@ -189,7 +193,9 @@ class _Filling:
             raise self.deadline.passed(known)
         highs = rows.model(maximise, SETTINGS.tolerance_of_trees)
         outcome = highs.run(self.deadline.left)
-        if outcome.status is Status.INFEASIBLE:  # every program has a point; presolve loses it where numbers are nearly equal
+        if outcome.status is Status.INFEASIBLE and not self.program.down_closed and not self.runs:
+            raise NoSolution("no whole tasks obey the rules", {"infeasible": True})
+        if outcome.status is Status.INFEASIBLE:  # every other program has a point; presolve loses it where numbers are nearly equal
             highs.set_options(presolve="off")
             highs.forget()
             outcome = highs.run(self.deadline.left)
@@ -210,7 +216,9 @@ class _Filling:
         The point of an early part leaves much of the cluster idle. Before the last part, divisible tasks rounded down are better.
         """
         first, tasks = self.parts[0], self.best
-        if len(self.parts) < len(self.goal.parts) or not self.parts[-1].levels:
+        if not self.program.down_closed and not self.runs:  # nothing may break a rule, and nothing is known that does not
+            return {}
+        if self.program.down_closed and (len(self.parts) < len(self.goal.parts) or not self.parts[-1].levels):
             tasks = self.rounded
         unit = self.unit / self._clock(first.part)
         has = self.program.per_user(self.worth * np.minimum(tasks, self.largest))
@@ -291,10 +299,15 @@ class _Filling:
     def _limit(self, rows: Rows, model: _PartModel, before: _PartModel | None) -> None:
         """Add the limits of the program, and those of the part."""
         limits = self.limits
-        for row in np.flatnonzero(limits.bounds > 0):
-            entries = self._entries(limits.matrix, int(row), model, float(limits.bounds[row]))
+        for full in np.flatnonzero((limits.bounds > 0) & (limits.kinds != LimitKind.RULE)):
+            entries = self._entries(limits.matrix, int(full), model, float(limits.bounds[full]))
             if entries:
                 rows.row(entries, upper=1.0)
+        for rule in np.flatnonzero(limits.kinds == LimitKind.RULE):
+            row = int(rule)
+            size = float(np.abs(limits.matrix[[row]].data).max(initial=0.0)) or 1.0
+            bound = float(limits.bounds[row]) / size
+            rows.row(self._entries(limits.matrix, row, model, size), upper=bound + FITS * max(abs(bound), 1.0))
         extra = model.part.extra
         if extra is None:
             return

@@ -15,6 +15,7 @@ from fairopt.analysis.rerun import given
 from fairopt.instance import FloatArray
 from fairopt.instance.remarks import remarks
 from fairopt.instance.tree import Tree
+from fairopt.reporting.tables.queues import tree_of
 
 NAN = float("nan")
 
@@ -225,3 +226,16 @@ def test_plain_data_has_queues() -> None:
     ]
     assert {level["part"] for level in told["levels"]} == {"the guarantees", "the surplus"}
     assert "queues" not in fo.solve(fo.Instance([[1]], [[1]]), "drf").to_dict()
+
+
+def test_a_listed_queue_says_so() -> None:
+    """In plain data, in frames and in the table, which has no such column where all queues are fair."""
+    instance = fo.Instance(
+        [[8]], [[1]] * 4, tasks=[6] * 4, queues=[fo.Queue("A", order="listed"), fo.Queue("B")], queue_of=["A", "A", "B", "B"]
+    )
+    allocation = fo.solve(instance, "drfh")
+    assert [queue["order"] for queue in allocation.to_dict()["queues"]] == ["listed", "fair"]
+    assert allocation.to_frame(by="queue")["order"].to_dict() == {"the cluster": "fair", "A": "listed", "B": "fair"}
+    assert [column.title for column in tree_of(allocation).table.columns].count("order") == 1
+    fair = fo.solve(instance.replace(queues={"A": {"order": "fair"}}), "drfh")
+    assert "order" not in {column.title for column in tree_of(fair).table.columns}

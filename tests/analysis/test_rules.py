@@ -107,3 +107,34 @@ def test_every_command_that_solves_takes_a_rule(tmp_path: Path) -> None:
     assert "2 * x[b]" in (tmp_path / "report.html").read_text()
     assert "a greedy schedule obeys none" in flat(run("schedule", path, *rule, status=2).stderr)
     assert "write two rules" in flat(run("solve", path, "--rule", "1 <= x[a] <= 2", status=2).stderr)
+
+
+GAINS, PAYS = '100 % for cpu on s, and the rule "{}" gives it 25 % of that', '66.7 % for cpu on s and 33.3 % for the rule "{}"'
+
+
+@pytest.mark.parametrize(
+    ("rule", "of_a", "of_b"),
+    [
+        ("x[a] >= 2 * x[b]", GAINS, PAYS),
+        ("x[a] == 2 * x[b]", GAINS, PAYS),
+        ("2 * x[a] == x[b]", PAYS, GAINS),
+        ("x[b] <= 4", "100 % for cpu on s", '50 % for cpu on s and 50 % for the rule "{}"'),
+    ],
+)
+def test_what_users_pay_for_rules(rule: str, of_a: str, of_b: str) -> None:
+    """12 cpu, 8 and 4 tasks: log a + log b has the price 1/6 of cpu, so 8 cost 4/3 of the 1 that they count, and 4 cost 2/3.
+
+    With the last rule the price is 1/8: b's tasks count 1, and cost 1/2.
+    """
+    pool = fo.Instance([[12]], [[1], [1]], users=["a", "b"], servers=["s"], resources=["cpu"], rules=[rule])
+    answer = fo.solve(pool, "proportional")
+    for user, paid in (("a", of_a), ("b", of_b)):
+        assert f"At the prices that prove this optimum it pays {paid.format(rule)}." in fo.explain(answer, user).sentences
+
+
+def test_what_is_not_full_costs_nothing() -> None:
+    """Noise of an engine is no price: what stops both is the limit."""
+    limit = fo.Limit("together", 4, users=["a", "b"])
+    pool = fo.Instance([[12, 12]], [[1, 1], [1, 2]], users=["a", "b"], limits=[limit])
+    told = fo.explain(fo.solve(pool, "proportional"), "a").sentences
+    assert "At the prices that prove this optimum it pays 100 % for the limit together." in told

@@ -252,6 +252,46 @@ def test_jobs_without_limit_ask_for_no_part(tmp_path: Path) -> None:
     assert not {"asked", "held", "asks", "holds", "running", "%"} & set(shown.split())
 
 
+STEPS = "job_type,scale,total_steps,arrival_time,trace\nlstm,2,120,5,b\nlstm,1,40,9,a\ntranslator,1,8,3,a\n"
+
+
+def test_jobs_over_time(tmp_path: Path) -> None:
+    """In order of arrival; alone on the V100 a job runs for its steps divided by its throughput there; the command reads the table too."""
+    (tmp_path / "t.csv").write_text(TABLE)
+    (tmp_path / "s.csv").write_text(STEPS)
+    with pytest.raises(fo.InvalidInstance, match=r"s.csv: the table holds 2 traces; choose one, such as trace='b'"):
+        fo.trace_gavel(tmp_path / "s.csv")
+    with pytest.raises(fo.InvalidInstance, match="there is no trace c"):
+        fo.trace_gavel(tmp_path / "s.csv", "c")
+    trace = fo.trace_gavel(tmp_path / "s.csv", "a")
+    assert (trace.users, trace.submit.tolist(), trace.durations.tolist()) == (("translator x 1", "lstm x 1"), [3, 9], [8, 40])
+    cluster = fo.import_gavel(tmp_path / "t.csv", {"v100": 2}, sharing="rdm").instance
+    for scheduler in ("tsf", "tsf:first-fit"):
+        assert fo.simulate(trace, cluster, scheduler).finished.tolist() == pytest.approx([3 + 8 / 8, 9 + 40 / 8])
+    fo.save(cluster, tmp_path / "c.yaml")
+    (tmp_path / "s.csv").write_text(STEPS.replace("lstm,2,120,5,b\n", ""))
+    command = ["simulate", str(tmp_path / "s.csv"), "--cluster", str(tmp_path / "c.yaml"), "--scheduler", "tsf", "--by", "job", "--json"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    refused = CliRunner().invoke(app, [*command, "--events", str(tmp_path / "s.csv")])
+    assert refused.exit_code == 2
+    (tmp_path / "s.csv").write_text(STEPS.replace("lstm,1,40", "lstm,1,-40"))
+    with pytest.raises(fo.InvalidInstance, match=r"s.csv, line 3.*negative"):
+        fo.trace_gavel(tmp_path / "s.csv", "a")
+    assert len(fo.trace_gavel(tmp_path / "s.csv", "a", lenient=True).left_out) == 1
+
+
+@needs("gavel")
+def test_the_real_trace_is_simulated(tmp_path: Path) -> None:
+    """All jobs of a small trace end, none sooner than on its fastest accelerators alone."""
+    folder = DATA / "gavel"
+    cluster = fo.import_gavel(folder / "gavel_isolated_throughputs_simulation.csv", {"k80": 4, "v100": 4}, sharing="rdm").instance
+    trace = fo.trace_gavel(folder / "gavel_traces_seed0_and_physical.csv.gz", "physical_cluster/debug.trace")
+    result = fo.simulate(trace, cluster, "tsf")
+    speed = cluster.speeds[[cluster.users.index(trace.users[n]) for n in trace.user]].max(axis=1)
+    assert (result.finished - trace.submit >= trace.durations / speed * (1 - 1e-9)).all()
+
+
 @needs("gavel")
 def test_300_jobs_of_the_real_trace(tmp_path: Path) -> None:
     """The first jobs of the trace on 36 accelerators of each kind: Gavel's optimum, however divided."""

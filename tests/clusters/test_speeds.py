@@ -77,6 +77,12 @@ def test_tables_that_are_refused(tmp_path: Path, table: str, message: str) -> No
         assert slurm(tmp_path, table + "n1|n2,0.5\n", lenient=True).left_out
 
 
+def test_the_mean_of_an_owner_has_its_speed(tmp_path: Path) -> None:
+    """With ``demand="mean"`` an owner is one user; speeds are by owner."""
+    instance = slurm(tmp_path, "servers,speed,owner\nv100,0.5,b\n", demand="mean").instance
+    assert by_label(instance) == {"a": {}, "b": {"n3": 0.5}}
+
+
 FLAVORS = """
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor

@@ -301,8 +301,8 @@ def test_what_takes_time_is_done_where_progress_is_shown(form: str, tmp_path: Pa
 
     plots = import_module("fairopt.plots")
     monkeypatch.setattr(plots, "save_figure", watched("picture", plots.save_figure))
-    comparing = import_module("fairopt.commands.comparing")
-    monkeypatch.setattr(comparing, "comparison_blocks", watched("txt", comparing.comparison_blocks))
+    tables = import_module("fairopt.reporting.tables")
+    monkeypatch.setattr(tables, "comparison_blocks", watched("txt", tables.comparison_blocks))
     monkeypatch.setattr(fo.Comparison, "to_dict", watched("json", fo.Comparison.to_dict))
     monkeypatch.setattr(fo.Comparison, "to_frame", watched("csv", fo.Comparison.to_frame))
     run("compare", PAPER, "--plot", tmp_path / "picture.svg", "-o", tmp_path / f"table.{form}")

@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from open_model import BOUND, campaign, question_by_server
+from queue_oracle import random_tree
 from reference.rows import Rows, leximin
 from scipy.optimize import linprog
 
 import fairopt as fo
+from fairopt.instance.doubts import doubts
 from fairopt.solvers.filling.placements import BestFit
 
 NOTIONS = ("max-min", "cdrf", "tsf", "drfh")
@@ -101,6 +104,115 @@ def test_work_is_that_of_an_oracle_of_rows(notion: str) -> None:
         np.testing.assert_allclose(found.work, expected, rtol=2e-6, err_msg=f"{notion} {seed}")
 
 
+def test_trees_limits_and_rules_are_those_of_an_oracle_of_rows() -> None:
+    """With shared resources, named limits, rules, queues, tiers and orders at once: a fixed sample of ``open_model.py --by-server``."""
+    found = campaign(range(18), question_by_server)
+    assert not found.failures
+    assert found.worst <= BOUND
+    assert found.exact == 6
+
+
+def test_tasks_in_other_units_on_each_server_change_no_work() -> None:
+    """A task that stands for three on some server takes three times as much there and does three times the work.
+
+    In trees with guarantees, limits, quotas, tiers and lending limits; who is guaranteed tasks, or has some number of them, keeps its unit.
+    """
+    for seed in range(8):
+        plain = random_tree(seed)
+        unit = np.random.default_rng(seed).choice([0.5, 1, 2, 3], (plain.n_users, plain.n_servers))
+        unit[(plain.guarantees > 0) | np.isfinite(plain.tasks)] = 1
+        other = plain.replace(demands=plain.demands[:, None] * unit[:, :, None], speeds=unit)
+        for notion, guarantees in (("drfh", "clamp"), ("tsf", "surplus"), ("max-min", "surplus")):
+            how: Any = {"guarantees": guarantees, "queue_share": "sum"}
+            expected = fo.solve(plain, notion, **how).work
+            np.testing.assert_allclose(fo.solve(other, notion, **how).work, expected, rtol=1e-8, atol=1e-12, err_msg=f"{notion} {seed}")
+
+
+def without_bottleneck(instance: fo.Instance, tasks: np.ndarray, by_time: bool) -> float:
+    """Return by how much an allocation fails the definition of PS-DSF, all work counted at each server; of users with endless tasks."""
+    work, m = (instance.speeds * tasks).sum(axis=1), instance.capacities.shape[1]
+    alone = {(n, i): instance.counts[i] * one_server(instance, n, i) for n, i in np.argwhere(instance.eligibility)}
+    share = {(n, i): work[n] / (rate * instance.speeds[n, i] * instance.weights[n]) for (n, i), rate in alone.items()}
+    worst = 0.0
+    for n, i in share:
+        demands = {k: instance.demands_by_kind[k, instance.kind_of[i]] for k, j in share if j == i}
+        violations = []
+        for r in range(m):
+            use = {k: 1 / alone[k, i] if by_time else d[r] for k, d in demands.items()}
+            size = 1.0 if by_time else instance.counts[i] * instance.capacities[i, r]
+            if use[n] > 0:
+                free = 1 - sum(tasks[k, i] * each for k, each in use.items()) / size
+                highest = max((share[k, i] for k, each in use.items() if tasks[k, i] * each > 1e-9), default=0.0)
+                violations.append(max(free, 1 - share[n, i] / highest if highest else 0.0))
+        worst = max(worst, min(violations))
+    return worst
+
+
+@pytest.mark.parametrize("sharing", ["rdm", "tdm"])
+def test_servers_compare_work_and_nobody_could_have_more_of_any(sharing: Any) -> None:
+    """Every user has a bottleneck at every server where it may run; in fractions, too. Under time division that is the market's optimum."""
+    for seed in range(60, 68):
+        instance = drawn(seed, limited=False).replace(tasks=None, shared={"licences": None} if drawn(seed, limited=False).shared else {})
+        found = fo.solve(instance, "psdsf", sharing=sharing)
+        assert without_bottleneck(instance, found.tasks, sharing == "tdm") < 1e-9
+        exact = fo.solve(instance, "psdsf", sharing=sharing, exact=True)
+        assert without_bottleneck(instance, exact.tasks, sharing == "tdm") < 1e-12
+        if sharing == "tdm":
+            market = fo.solve(instance, "proportional", sharing=sharing, solver="cvxpy").work
+            np.testing.assert_allclose(found.work, market, rtol=1e-6)
+
+
+@pytest.mark.parametrize("sharing", ["rdm", "tdm"])
+@pytest.mark.parametrize("notion", ["psdsf", "per-server-drf", "uniform", "fds", "gfj", "proportional"])
+def test_every_notion_keeps_work_in_other_units_of_tasks(notion: str, sharing: Any) -> None:
+    """As above, in flat lists."""
+    for seed in range(6):
+        rng = np.random.default_rng([seed, 54])
+        tasks = np.where(rng.random(3) < 0.3, rng.uniform(1, 6, 3), np.inf)
+        plain = fo.Instance(rng.uniform(3, 9, (3, 2)), rng.uniform(0.3, 2, (3, 2)), weights=rng.choice([1, 2], 3), tasks=tasks)
+        unit = np.where(np.isfinite(tasks)[:, None], 1, rng.choice([0.5, 1, 2, 4], (3, 3)))
+        other = plain.replace(demands=plain.demands[:, None] * unit[:, :, None], speeds=unit)
+        expected = fo.solve(plain, notion, sharing=sharing).work
+        np.testing.assert_allclose(fo.solve(other, notion, sharing=sharing).work, expected, rtol=1e-7)
+
+
+def test_the_uniform_slice_is_used_for_the_most_work() -> None:
+    """Of every server and of what is shared, within the tasks of each user: a linear program each."""
+    for seed in range(70, 76):
+        instance = drawn(seed, limited=False)
+        found, k = fo.solve(instance, "uniform"), instance.n_servers
+        part = instance.weights / instance.weights.sum()
+        for n in range(instance.n_users):
+            upper = [part[n] * instance.counts[i] * one_server(instance, n, i) if instance.eligibility[n, i] else 0.0 for i in range(k)]
+            demands = [instance.demands_by_kind[n, instance.kind_of[i]] for i in range(k)]
+            rows = [np.array([d[r] for d in demands]) for r in range(instance.capacities.shape[1], instance.n_resources)]
+            bounds = [float(part[n] * amount) for amount in instance.shared.values()]
+            if np.isfinite(instance.tasks[n]):
+                rows, bounds = [*rows, np.ones(k)], [*bounds, float(instance.tasks[n])]
+            assert found.work[n] == pytest.approx(most(instance.speeds[n], rows, bounds, np.array(upper)), rel=1e-9)
+        np.testing.assert_allclose(fo.solve(instance, "uniform", exact=True).work, found.work, rtol=1e-9)
+
+
+def test_a_user_of_two_kinds_of_servers_is_a_queue_of_two_users() -> None:
+    """One of each kind, whose tasks are worth their speeds; fairness among queues comes first then, and inside them nothing is lost."""
+    for seed in range(4):
+        rng = np.random.default_rng([seed, 50])
+        n, k = int(rng.integers(2, 4)), int(rng.integers(2, 4))
+        capacities, demands, speeds = rng.uniform(2, 8, (k, 2)), rng.uniform(0.2, 2, (n, k, 2)), rng.uniform(0.5, 2, (n, k))
+        weights = rng.choice([0.5, 1, 2], n)
+        queues = [fo.Queue(f"q{j}", weight=float(weights[j])) for j in range(n)]
+        apart = fo.Instance(
+            capacities,
+            demands.reshape(n * k, 2),
+            eligibility=np.tile(np.eye(k, dtype=bool), (n, 1)),
+            queues=queues,
+            queue_of=[queue.name for queue in queues for _ in range(k)],
+        )
+        tasks = fo.solve(apart, "max-min", utility=speeds.ravel(), tree="nested").tasks_per_user
+        found = fo.solve(fo.Instance(capacities, demands, speeds=speeds, weights=weights), "max-min").work
+        np.testing.assert_allclose(found, (tasks.reshape(n, k) * speeds).sum(axis=1), rtol=1e-7)
+
+
 @pytest.mark.parametrize("notion", [*NOTIONS, "efficiency", "proportional"])
 def test_engines_and_fractions_agree(notion: str) -> None:
     """Two engines in floats, and the answer in fractions."""
@@ -163,19 +275,29 @@ def test_bad_input_is_refused_with_the_place(arguments: dict[str, Any], said: st
         fo.Instance([[4], [4]], **arguments)
 
 
+def test_a_speed_of_0_keeps_a_user_away_and_is_said() -> None:
+    """The user is not eligible there, and a reader of the instance is told so."""
+    lab = fo.Instance([[4], [5]], [[1], [1]], speeds=[[1.0, 0.0], [1.0, 0.5]], users=["train", "infer"], servers=["a100", "v100"])
+    assert lab.eligibility.tolist() == [[True, False], [True, True]]
+    assert doubts(lab) == ("train cannot run on some servers: its speed on v100 is 0",)
+    assert doubts(lab.replace(speeds=[[1, 0.5], [1, 0.5]])) == ()
+
+
 def test_who_does_not_follow_it_refuses_it() -> None:
     """In a sentence that says what differs, for demands and for speeds alone."""
     lab = fo.Instance([[4], [5]], [[[1], [2]], [[2], [1]]])
     slow = fo.Instance([[4], [5]], [[1], [2]], speeds=[[1.0, 0.5], [1.0, 1.0]])
     for instance in (lab, slow):
-        for notion in ("psdsf", "per-server-drf", "uniform", "asset"):
-            with pytest.raises(fo.Unsupported, match="user-1"):
-                fo.solve(instance, notion)
+        with pytest.raises(fo.Unsupported, match=r'user-1.*"asset" adds up what a task takes of the cluster'):
+            fo.solve(instance, "asset")
         for refused in (lambda each: fo.audit(fo.solve(each, "cdrf")), fo.Instance.pooled):
             with pytest.raises(fo.Unsupported, match="user-1"):
                 refused(instance)
-    with pytest.raises(fo.Unsupported, match="queues, guarantees"):
-        fo.solve(lab.replace(guarantees=[1, 0]), "cdrf")
+    with pytest.raises(fo.Unsupported, match=r'user-1" has 3 tasks, and the work that one does is 0\.5 on server-2 and 1 on server-1'):
+        fo.solve(slow.replace(tasks=[3, np.inf]), "psdsf")
+    tree = lab.replace(queues=[fo.Queue("q")], queue_of=["q", None])
+    with pytest.raises(fo.Unsupported, match="a queue has no dominant share"):
+        fo.solve(tree, "drfh", queue_share="dominant")
 
 
 def filled(instance: fo.Instance, unit: list[float], placement: str, limits: Sequence[tuple[np.ndarray, float]] = ()) -> np.ndarray:

@@ -251,6 +251,11 @@ SEEDS: dict[str, tuple[bytes, Callable[[Path], None]]] = {
         b'{"k80": {"(\'a\', 1)": {"null": 2.5, "(\'a\', 1)": [1, 1]}}, "v100": {"(\'a\', 1)": {"null": 4}}}',
         importing(fo.import_gavel, "", place=0, gpus={"k80": 2, "v100": 1}),
     ),
+    "speeds.csv": (b"servers,speed,owner\ngn1,0.5,\ngpu = a100,1/4,biology\n", importing(fo.import_slurm, *SLURM[:2], place="speeds")),
+    "steps.csv": (
+        b"job_type,scale_factor,total_steps,arrival_s\nlstm,1,240,0\nlstm,2,1e3,5.5\n",
+        lambda path: unused(fo.trace_gavel(path, lenient=True)),
+    ),
     "log.swf": ((EXPORTS / "log.swf").read_bytes(), importing(fo.import_swf, "log.swf")),
 }
 

@@ -129,9 +129,15 @@ def instances(draw: st.DrawFn, labels: st.SearchStrategy[str] = labels, *, cells
     number = maybe(k, of=counts)
     words = labels
     names_of_attributes = words.filter(lambda s: s not in (*RESERVED, *resources)) if cells else words
+    by_server, speeds = None, None
+    fits = not cells or not (any("|" in name for name in servers) or {name.casefold() for name in resources} & {"user", "servers", "speed"})
+    if draw(st.booleans()) and fits:
+        speeds = maybe(n, k)
+        by_server = np.where(array(n, k, m, of=st.booleans()), demands[:, None], array(n, k, m, of=positive))
     values = words | (st.just("-") if cells else st.just("")) | st.booleans() | st.integers(-(2**80), 2**80) | st.floats(-1e300, 1e300)
     return Instance(
-        *(array(k, m), demands, weights),
+        *(array(k, m), demands if by_server is None else by_server, weights),
+        speeds=speeds,
         eligibility=maybe(n, k, of=st.booleans()),
         counts=number,
         hosts=draw(hosts_of_rows(np.ones(k) if number is None else number)) if draw(st.booleans()) else None,
@@ -151,7 +157,8 @@ def instances(draw: st.DrawFn, labels: st.SearchStrategy[str] = labels, *, cells
 def assert_identical(mine: Instance, theirs: Instance) -> None:
     """Compare bit by bit."""
     assert theirs == mine
-    for name in ("capacities", "demands", "weights", "eligibility", "counts", "tasks", "rates_per_server", "guarantees"):
+    arrays = ("capacities", "demands_by_kind", "kind_of", "speeds_given", "weights", "eligibility", "counts", "tasks")
+    for name in (*arrays, "rates_per_server", "guarantees"):
         a, b = getattr(mine, name), getattr(theirs, name)
         assert (a is None and b is None) or a.tobytes() == b.tobytes(), name
 

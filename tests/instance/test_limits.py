@@ -35,7 +35,7 @@ def test_rows_are_those_of_the_labels(seed: int) -> None:
     found = {row.name: row for row in limit_rows(instance)}
     for expected in rows_of_limits(instance):
         row = found[expected.name]
-        each = row.per_task(instance.demands)
+        each = row.per_task(instance.kinds)
         use = np.where(row.servers, each[:, None], 0) if each.ndim == 1 else each
         np.testing.assert_array_equal(use, expected.use)
         assert row.bound == pytest.approx(expected.bound, rel=1e-15)

@@ -528,3 +528,40 @@ def test_kai_divides_the_surplus_by_weights(tmp_path: Path) -> None:
     text += kai("b", f"gpu: {{quota: 2, limit: -1, overQuotaWeight: 3}}, {unlimited}")
     result = imported(tmp_path, text, pods)
     assert fo.solve(result.instance, "drfh", **result.options).tasks_per_user == pytest.approx([3, 5])
+
+
+def test_pods_get_the_tolerations_of_the_flavors_of_their_queue(tmp_path: Path) -> None:
+    """On nodes of that flavor alone, and only in queues that have it; of two flavors of a resource group a pod may take either."""
+    tainted = node("t1", 4, {"gpu.model": "t4"}) | {"spec": {"taints": [{"key": "gpu", "value": "t4", "effect": "NoSchedule"}]}}
+    other = node("o1", 4) | {"spec": {"taints": [{"key": "gpu", "value": "t4", "effect": "NoSchedule"}]}}
+    write(tmp_path, nodes=[node("a1", 4, {"gpu.model": "a100"}), tainted, other])
+    text = """
+kind: ResourceFlavor
+apiVersion: kueue.x-k8s.io/v1beta2
+metadata: {name: a100}
+spec: {nodeLabels: {gpu.model: a100}}
+---
+kind: ResourceFlavor
+apiVersion: kueue.x-k8s.io/v1beta2
+metadata: {name: t4}
+spec: {nodeLabels: {gpu.model: t4}, tolerations: [{key: gpu, operator: Exists, effect: NoSchedule}]}
+"""
+    for name, flavors in (("both", ("a100", "t4")), ("big", ("a100",))):
+        listed = ", ".join(f"{{name: {flavor}, resources: [{{name: {GPU}, nominalQuota: 4}}]}}" for flavor in flavors)
+        text += f"""---
+kind: ClusterQueue
+apiVersion: kueue.x-k8s.io/v1beta2
+metadata: {{name: {name}}}
+spec: {{resourceGroups: [{{coveredResources: [{GPU}], flavors: [{listed}]}}]}}
+---
+kind: LocalQueue
+apiVersion: kueue.x-k8s.io/v1beta2
+metadata: {{name: default, namespace: in-{name}}}
+spec: {{clusterQueue: {name}}}
+"""
+    instance = imported(tmp_path, text, [pod("p", "in-both", gpu="1"), pod("q", "in-big", gpu="1")]).instance
+    where = {
+        user: [name for name, may in zip(instance.servers, row, strict=True) if may]
+        for user, row in zip(instance.users, instance.eligibility.tolist(), strict=True)
+    }
+    assert where == {"in-both": ["a1", "t1"], "in-big": ["a1"]}

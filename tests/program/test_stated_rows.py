@@ -239,7 +239,7 @@ def test_where_rules_of_a_program_are_refused() -> None:
     allocation, of_notion = fo.solve(program), fo.solve(lab(), Twice)
     asked: list[tuple[Any, str]] = [
         (lambda: fo.solve(program, integral=True), "no engine finds whole tasks"),
-        (lambda: fo.solve(fo.formulate(lab(), "fds").with_rule("r", RATIO, ">=", 0)), '"fds" obeys none'),
+        (lambda: fo.solve(fo.formulate(lab(), "psdsf").with_rule("r", RATIO, ">=", 0)), '"psdsf" obeys none'),
         (lambda: fo.audit(allocation), "no property of an audit knows them"),
         (lambda: fo.audit(of_notion), "no property of an audit knows them"),
         (lambda: fo.explain(of_notion, "a"), "an explanation does not know them"),

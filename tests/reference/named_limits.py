@@ -49,7 +49,7 @@ def rows_of_limits(instance: fo.Instance, number: Callable[[Any], Number] = floa
                 elif limit.servers is not None and server not in limit.servers:
                     continue
                 if limit.resource is not None:
-                    use[n, i] = number(instance.demands[n, instance.resources.index(limit.resource)])
+                    use[n, i] = number(instance.demands_by_kind[n, instance.kind_of[i], instance.resources.index(limit.resource)])
                 elif limit.amounts is not None:
                     own: Any = limit.amounts.get(user, 0)
                     use[n, i] = number(own.get(server, 0) if isinstance(own, Mapping) else own)

@@ -64,12 +64,15 @@ class Polytope:
     ----------
     users, servers : arrays (columns,)
     matrix, bounds : arrays (rows, columns), (rows,)
+    speeds : array (columns,)
+        The work that a task does.
     """
 
     users: Any
     servers: Any
     matrix: Any
     bounds: Any
+    speeds: Any
 
 
 # Rows ----------------------------------------------------------------------------------------------------------------------------
@@ -93,9 +96,13 @@ def _totals(instance: fo.Instance, number: Callable[[Any], Number]) -> list[Numb
     return [*own, *map(number, instance.shared.values())]
 
 
+def _demand(instance: fo.Instance, n: int, i: int) -> Any:
+    return instance.demands_by_kind[n, instance.kind_of[i]]
+
+
 def _alone_on(instance: fo.Instance, n: int, i: int, number: Callable[[Any], Number]) -> Number | None:
     """Return how many tasks of a user one server of a row runs alone; None without end."""
-    ratios = [number(c) / number(d) for c, d in zip(instance.capacities[i], instance.demands[n], strict=False) if d > 0]
+    ratios = [number(c) / number(d) for c, d in zip(instance.capacities[i], _demand(instance, n, i), strict=False) if d > 0]
     return min(ratios, default=None)
 
 
@@ -105,13 +112,13 @@ def _rows(instance: fo.Instance, rules: Sequence[DrawnRule], number: Callable[[A
     def row(amount: Callable[[int, int], Number]) -> Any:
         return [[amount(n, i) for i in servers] for n in users]
 
-    demands = [[number(d) for d in own] for own in instance.demands]
+    demands = [[[number(d) for d in _demand(instance, n, i)] for i in servers] for n in users]
     columns = instance.capacities.shape[1]
     for i, r in np.ndindex(instance.n_servers, columns):
         size = number(instance.counts[i]) * number(instance.capacities[i, r])
-        yield row(lambda n, k, i=i, r=r: demands[n][r] if k == i else zero), size  # type: ignore[misc]
+        yield row(lambda n, k, i=i, r=r: demands[n][k][r] if k == i else zero), size  # type: ignore[misc]
     for r, size in enumerate(instance.shared.values(), columns):
-        yield row(lambda n, k, r=r: demands[n][r]), number(size)  # type: ignore[misc]
+        yield row(lambda n, k, r=r: demands[n][k][r]), number(size)  # type: ignore[misc]
     for m in users:
         if np.isfinite(instance.tasks[m]):
             yield row(lambda n, k, m=m: number(int(n == m))), number(instance.tasks[m])  # type: ignore[misc]
@@ -126,7 +133,7 @@ def _rows(instance: fo.Instance, rules: Sequence[DrawnRule], number: Callable[[A
                 r = instance.resources.index(name)
                 inside = [queue.name in above[n] for n in users]
                 on = [server in there for server in instance.servers]
-                yield row(lambda n, k, r=r, inside=inside, on=on: demands[n][r] if inside[n] and on[k] else zero), number(amount)  # type: ignore[misc]
+                yield row(lambda n, k, r=r, inside=inside, on=on: demands[n][k][r] if inside[n] and on[k] else zero), number(amount)  # type: ignore[misc]
     for limit in rows_of_limits(instance, number):
         yield limit.use.tolist(), limit.bound
     for rule in rules:
@@ -138,7 +145,8 @@ def _rows(instance: fo.Instance, rules: Sequence[DrawnRule], number: Callable[[A
                     continue
                 if where and where != instance.servers[i] and where != f"zone = {dict(instance.attributes[i]).get('zone')}":
                     continue
-                unit = demands[n][instance.resources.index(resource)] if measure == "amount" else number(1)
+                unit = number(instance.speeds[n, i]) if measure == "work" else number(1)
+                unit = demands[n][i][instance.resources.index(resource)] if measure == "amount" else unit
                 total[n][i] += sign * number(factor) * unit
         yield total, sign * number(rule.number)
         if rule.sense == "==":
@@ -151,34 +159,52 @@ def polytope_of(instance: fo.Instance, rules: Sequence[DrawnRule] = (), number: 
     rows = list(_rows(instance, rules, number))
     kind = float if number is float else object
     matrix = np.array([np.array(row, kind)[users, servers] for row, _ in rows], kind).reshape(len(rows), users.size)
-    return Polytope(users, servers, matrix, np.array([bound for _, bound in rows], kind))
+    speeds = np.array([number(speed) for speed in instance.speeds[users, servers]], kind)
+    return Polytope(users, servers, matrix, np.array([bound for _, bound in rows], kind), speeds)
 
 
 # Worth ---------------------------------------------------------------------------------------------------------------------------
 
 
 def tasks_alone(instance: fo.Instance, n: int, number: Callable[[Any], Number], *, everywhere: bool, at_once: bool) -> Number:
-    """Return how many tasks a user could run alone, within its parallelism or not; tasks, limits and queues do not count."""
+    """Return how much work a user could do alone, within its parallelism or not; tasks, limits and queues do not count."""
     servers = [i for i in range(instance.n_servers) if everywhere or instance.eligibility[n, i]]
     one = [_alone_on(instance, n, i, number) for i in servers]
     columns = instance.capacities.shape[1]
-    parts = [number(s) / number(d) for s, d in zip(instance.shared.values(), instance.demands[n, columns:], strict=True) if d > 0]
     rows: list[list[Number]] = [[number(int(k == j)) for k in range(len(servers))] for j, most in enumerate(one) if most is not None]
     bounds = [number(instance.counts[i]) * most for i, most in zip(servers, one, strict=True) if most is not None]
-    rows += [[number(1)] * len(servers)] * len(parts)
-    bounds += parts
+    for r, amount in enumerate(instance.shared.values(), columns):
+        use = [number(_demand(instance, n, i)[r]) for i in servers]
+        if any(use):
+            rows.append([each / number(amount) if amount else each for each in use])
+            bounds.append(number(1 if amount else 0))
     if at_once and np.isfinite(instance.parallelism[n]):
         rows.append([1 / most if most else number(0) for most in one])
         bounds.append(number(instance.parallelism[n]))
     if not servers:
         return number(0)
-    return _largest([number(1)] * len(servers), rows, bounds, number)
+    return _largest([number(instance.speeds[n, i]) for i in servers], rows, bounds, number)
+
+
+def work_of_pool(instance: fo.Instance, n: int, number: Callable[[Any], Number]) -> Number:
+    """Return the most work of a user with the capacity of the cluster as one pool, no server offering more than its most plentiful part."""
+    servers = range(instance.n_servers)
+    rows = [[number(_demand(instance, n, i)[r]) for i in servers] for r in range(instance.n_resources)]
+    bounds = _totals(instance, number)
+    for i in servers:
+        there = zip(instance.capacities[i], _demand(instance, n, i), strict=False)
+        offers = [number(instance.counts[i]) * number(c) / number(d) for c, d in there if d > 0]
+        if offers:
+            rows.append([number(int(k == i)) for k in servers])
+            bounds.append(max(offers))
+    return _largest([number(instance.speeds[n, i]) for i in servers], rows, bounds, number)
 
 
 def come_last(instance: fo.Instance, counts: Mapping[str, float]) -> list[bool]:
     """Return who demands nothing that counts; what is not named counts once."""
     weight = [counts.get(name, 1.0) for name in instance.resources]
-    return [not any(d > 0 and m > 0 for d, m in zip(demand, weight, strict=True)) for demand in instance.demands]
+    most = instance.demands_by_kind.max(axis=1)
+    return [not any(d > 0 and m > 0 for d, m in zip(demand, weight, strict=True)) for demand in most]
 
 
 def _parts(instance: fo.Instance, counts: Mapping[str, float], number: Callable[[Any], Number]) -> list[list[Number | None]]:
@@ -195,9 +221,13 @@ def _parts(instance: fo.Instance, counts: Mapping[str, float], number: Callable[
 def worth_of(
     instance: fo.Instance, notion: str, number: Callable[[Any], Number] = float, counts: Mapping[str, float] = MappingProxyType({})
 ) -> list[Number]:
-    """Return the share of a task of each user, not divided by its weight, from the definition of the notion."""
+    """Return the share of a unit of work of each user, not divided by its weight, from the definition of the notion."""
     found: list[Number] = []
-    for n, parts in enumerate(_parts(instance, counts, number)):
+    if instance.differs_by_server and notion == "drfh":
+        most = [work_of_pool(instance, n, number) for n in range(instance.n_users)]
+        return [1 / work if work else number(1) for work in most]
+    no_parts: list[list[Number | None]] = [[] for _ in range(instance.n_users)]
+    for n, parts in enumerate(no_parts if instance.differs_by_server else _parts(instance, counts, number)):
         if notion in ("cdrf", "tsf"):
             alone = tasks_alone(instance, n, number, everywhere=notion == "tsf", at_once=notion == "cdrf")
             found.append(1 / alone if alone else number(1))
@@ -232,7 +262,7 @@ class _Levels:
 
     def __init__(self, polytope: Polytope, worth: Sequence[Number], number: Callable[[Any], Number]) -> None:
         self.polytope, self.number = polytope, number
-        self.worth = np.array([worth[n] for n in polytope.users], float if number is float else object)
+        self.worth = np.array([worth[n] for n in polytope.users], float if number is float else object) * polytope.speeds
         self.count = len(worth)
         self.exact = number is not float
 
@@ -301,7 +331,7 @@ def filled(
     Parameters
     ----------
     worth : sequence of (users,)
-        U of a task of each user.
+        U of a unit of work of each user.
     classes : sequence of collections of users
         Who rises after whom: users of the first until all of them have stopped, and so on.
     rates : callable
@@ -338,7 +368,8 @@ def rates_of_tree(
 
     Of the children of a listed queue only the first rises that has not stopped.
     """
-    parts = [[(part or number(0)) / worth[n] for part in own] for n, own in enumerate(_parts(instance, counts, number))]
+    of_cluster = _parts(instance, counts, number) if dominant else [[] for _ in worth]
+    parts = [[(part or number(0)) / worth[n] for part in own] for n, own in enumerate(of_cluster)]
     order = {queue.name: queue.order for queue in instance.queues}
 
     def rates(active: Collection[int]) -> Mapping[int, Number]:
@@ -361,7 +392,7 @@ def rates_of_tree(
             if isinstance(node, int):
                 return parts[node], number(1)
             below = [(weight, measured(child)[0]) for weight, child in children(node)]
-            used = [sum((weight * own[r] for weight, own in below), number(0)) for r in range(instance.n_resources)]
+            used = [sum((weight * own[r] for weight, own in below), number(0)) for r in range(instance.n_resources if dominant else 0)]
             size = max(used) if dominant else sum((weight for weight, _ in below), number(0))
             return [value / size for value in used], size
 

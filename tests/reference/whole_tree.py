@@ -10,7 +10,7 @@ Guarantees are those of one resource in the whole cluster.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -175,10 +175,10 @@ def _below(instance: fo.Instance, node: int) -> set[int]:
     return {*children, *(v for c in children for v in _below(instance, c))}
 
 
-def best_whole_tasks(instance: fo.Instance) -> tuple[list[list[Fraction]], set[Tasks]]:
-    """Return the best sorted stop times of each part, and all numbers of tasks with which they are reached."""
+def best_whole_tasks(instance: fo.Instance, obeys: Callable[[Tasks], bool] = lambda tasks: True) -> tuple[list[list[Fraction]], set[Tasks]]:
+    """Return the best sorted stop times of each part, and all numbers of tasks with which they are reached, of those that obey rules."""
     share, use = shares_of_a_task(instance), [float(d) for d in instance.demands[:, 0]]
-    possible, reached, best_times = feasible(instance), {(0,) * instance.n_users}, list[list[Fraction]]()
+    possible, reached, best_times = {*filter(obeys, feasible(instance))}, {(0,) * instance.n_users}, list[list[Fraction]]()
     for part in parts_of(instance):
         users, best, keep = part.users(), list[Fraction](), set[Tasks]()
         for before in reached:

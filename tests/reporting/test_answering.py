@@ -279,3 +279,18 @@ def test_a_tree_is_measured_by_its_own_rules(tmp_path: Path) -> None:
     assert "8. The programs" in text
     assert "chart-queues" in text
     assert "chart-shares" not in text
+
+
+def test_a_limit_of_another_resource_leaves_bars_comparable() -> None:
+    """All that is guaranteed is GPUs: bars are parts of the GPUs, those of a queue with a limit of CPUs too."""
+    instance = fo.Instance(
+        [[40, 8]],
+        [[4, 1], [1, 1]],
+        users=["a", "b"],
+        resources=["cpu", "gpu"],
+        queues=[fo.Queue("A", limit={"cpu": 8}), fo.Queue("B", guarantee={"gpu": 2})],
+        queue_of=["A", "B"],
+    )
+    found = answer_of(studied(instance).solved[0].row)
+    assert found.measure == "gpu of the cluster"
+    assert [bar.part for bar in found.bars if bar is not None] == pytest.approx([2 / 8, 2 / 8, 6 / 8, 6 / 8])

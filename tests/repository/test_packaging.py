@@ -104,6 +104,7 @@ PUBLIC = {
     "tasks",
     "to_cvxpy",
     "to_pyomo",
+    "trace_gavel",
     "trace_google2011",
     "trace_swf",
 }

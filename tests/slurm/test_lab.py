@@ -188,6 +188,16 @@ def test_the_type_of_gpu_that_was_given_is_no_request() -> None:
     assert result.instance.eligibility.all()
 
 
+def test_a_type_of_gpu_has_a_speed(tmp_path: Path) -> None:
+    """The three tasks fit on the a100, where they do the work of three; what runs stays where it is, two tasks and 1.5 of work."""
+    (tmp_path / "speeds.csv").write_text("servers,speed\ngpu:v100,0.5\n")
+    result = fo.import_slurm(LAB / "gpu-type-nodes.json", LAB / "gpu-type-jobs.json", speeds=tmp_path / "speeds.csv")
+    assert (result.instance.servers, result.instance.speeds.tolist()) == (("gn01", "gn05"), [[1, 0.5]])
+    assert result.current is not None
+    assert (result.held.tolist(), result.current.work.tolist()) == ([2], [1.5])
+    assert fo.solve(result.instance, "cdrf").work.tolist() == pytest.approx([3])
+
+
 def test_the_average_over_a_window() -> None:
     """CPU seconds of each account in ``sacct``, by a few lines of other code."""
     folder = LAB / "limits"

@@ -37,6 +37,15 @@ def test_proportional_fairness_leaves_a_queue_its_guarantee() -> None:
     assert fo.solve(lab(3), "proportional").tasks_per_user == pytest.approx([2, 4], rel=1e-7)
 
 
+@pytest.mark.parametrize("notion", ["fds", "gfj"])
+def test_trade_offs_leave_a_queue_its_guarantee(notion: str) -> None:
+    """Without one a would have fewer than 3 tasks, and does with a guarantee of 1 GPU that changes nothing."""
+    assert fo.solve(lab(6), notion).tasks_per_user == pytest.approx([3, 2], rel=1e-7)
+    free = fo.solve(lab(6).replace(queues=[fo.Queue("lab")]), notion).tasks_per_user
+    assert free[0] < 3
+    assert fo.solve(lab(1), notion).tasks_per_user == pytest.approx(free, rel=1e-7)
+
+
 def test_guaranteed_tasks_of_a_user_are_kept() -> None:
     """a is guaranteed a task and a half."""
     users = fo.Instance([[8]], [[2], [1]], users=["a", "b"], resources=GPU, guarantees=[1.5, 0])

@@ -49,7 +49,7 @@ def test_shares_are_those_of_the_oracle(first: int) -> None:
 def test_fractions_are_those_of_the_oracle() -> None:
     """On one server every share is a fraction; proved without a tolerance."""
     listed = 0
-    for seed in (1, 2, 3, 5, 6, 9, 10, 11):
+    for seed in (1, 2, 3, 5, 6, 10, 11, 57, 67, 84, 85):  # the last four have floors, for which the oracle solves LPs
         instance = with_orders(random_tree(seed, servers=1), seed)
         listed += int(instance.tree.listed.sum())
         notion = fo.NOTIONS["drfh"]()

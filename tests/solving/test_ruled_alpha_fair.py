@@ -30,6 +30,27 @@ def test_no_allocation_is_better_to_first_order(seed: int) -> None:
     assert found.certificate.worst <= 1e-8
 
 
+@pytest.mark.parametrize(("notion", "beta"), [("fds", 0.5), ("gfj", 0.5), ("fds", 2.0), ("gfj", 2.0), ("fds", 6.0), ("gfj", 6.0)])
+def test_no_allocation_is_a_better_trade_off_to_first_order(notion: str, beta: float) -> None:
+    """At the optimum no feasible x' has more of (1 - e) sum phi U^(-beta) U' / sum phi U^(1 - beta) + e sum U' / sum U."""
+    for seed in (1, 2, 6):
+        instance, e = instance_with_rules(seed), 0.5  # the default lambda
+        program = fo.formulate(instance, notion, beta=beta)
+        found = fo.solve(instance, notion, beta=beta)
+        _, rows, right = rows_of(program)
+        utility = program.per_user(program.utilities * found.tasks[program.pair_users, program.pair_servers])
+        powers = instance.weights * utility**-beta
+        worth = (1 - e) * powers / (powers @ utility) + e / utility.sum()
+        assert largest(worth[program.pair_users] * program.utilities, rows, right) == pytest.approx(1, abs=1e-7)
+
+
+def test_a_trade_off_without_a_total_is_alpha_fair() -> None:
+    """With lambda = (1 - beta) / beta."""
+    instance = instance_with_rules(4)
+    mine, alpha = fo.solve(instance, "gfj", beta=3, lam=-2 / 3), fo.solve(instance, "proportional", alpha=3)
+    np.testing.assert_allclose(mine.tasks_per_user, alpha.tasks_per_user, rtol=1e-7)
+
+
 def test_ratios_and_floors_by_hand() -> None:
     """Twice as much for a as for b: a = 2 b, so that log a + log b = 2 log a + const; a and c divide 12 as 3 a / 2 and c, 2 to 1."""
     for alpha, rules, expected in (
@@ -72,9 +93,9 @@ def test_a_polish_mends_a_rough_answer() -> None:
 
 
 def test_what_does_not_obey_says_so() -> None:
-    """A trade-off, alternatives, answers in fractions."""
+    """Alternatives, equilibria, answers in fractions."""
     ruled = LAB.replace(rules=["x[a] >= 2 * x[b]"])
-    for notion in ("fds", "gfj", "bbf", "psdsf"):
+    for notion in ("bbf", "psdsf"):
         with pytest.raises(fo.Unsupported, match=r'rule "x\[a\] >= 2 \* x\[b\]"'):
             fo.solve(ruled, notion)
     with pytest.raises(fo.Unsupported, match="rule"):

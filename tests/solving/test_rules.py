@@ -137,7 +137,7 @@ def test_own_tasks_are_part_of_a_contradiction() -> None:
 RULED = fo.Instance([[4, 4]], [[1, 1], [1, 2]], users=["a", "b"], servers=["s"], rules=["x[a] >= 2 * x[b]"])
 
 
-@pytest.mark.parametrize("notion", ["psdsf", "per-server-drf", "bbf", "uniform", "drfh:equalize", "fds", "gfj"])
+@pytest.mark.parametrize("notion", ["psdsf", "per-server-drf", "bbf", "uniform", "drfh:equalize"])
 def test_notions_that_obey_none_say_so(notion: str) -> None:
     """They name the rule."""
     name, _, formulation = notion.partition(":")

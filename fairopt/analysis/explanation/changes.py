@@ -73,7 +73,7 @@ def limit_changes(allocation: Allocation, users: BoolArray) -> list[Change]:
     instance, view, found = allocation.instance, allocation.as_known, list[tuple[float, Change]]()
     for stop in reached_limits(view):
         row = stop.row
-        if not np.isin(np.flatnonzero(users), row.members(instance.demands)).any():
+        if not np.isin(np.flatnonzero(users), row.members(instance.kinds)).any():
             continue
         if row.selection is not None:
             found.append((view.queue_prices.get(row.name, 0), _larger_bound(instance, row)))

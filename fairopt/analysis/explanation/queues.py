@@ -95,8 +95,8 @@ def reached_limits(allocation: Allocation) -> list[Stop]:
     instance, found = allocation.instance, []
     queues = instance.tree.queues
     for row in counted_rows(instance, allocation.tasks, for_each=True):
-        held = number(row.used(instance.demands, allocation.tasks))
-        demands = row.per_task(instance.demands)
+        held = number(row.used(instance.kinds, allocation.tasks))
+        demands = row.per_task(instance.kinds)
         demands = demands[demands > 0]
         if not demands.size:
             continue
@@ -123,7 +123,7 @@ def stops_of(allocation: Allocation, user: int, reached: list[Stop] | None = Non
         row = stop.row
         if not row.users[user]:
             continue
-        counts = row.servers & (row.per_task(instance.demands)[user] > 0)
+        counts = row.servers & (row.per_task(instance.kinds)[user] > 0)
         if not (counts & instance.eligibility[user]).any():
             continue
         there |= counts

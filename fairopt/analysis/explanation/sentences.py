@@ -13,6 +13,7 @@ from fairopt.analysis.explanation import Gain, Number, number
 from fairopt.analysis.explanation.best_gains import what_helps
 from fairopt.analysis.explanation.of_cluster import FullOfCluster
 from fairopt.analysis.explanation.optimum import against_optimum
+from fairopt.analysis.explanation.payments import paid
 from fairopt.analysis.explanation.phrases import NAMES, either, number_of_tasks, some
 from fairopt.analysis.explanation.queues import Stop, in_words, of_weight_0, path_of, stops_of
 from fairopt.analysis.explanation.room import Room
@@ -20,7 +21,6 @@ from fairopt.analysis.explanation.weights import idle_weight
 from fairopt.analysis.measures import could_run_with, envy_applies, takes_part, violations
 from fairopt.analysis.rerun import notion_of_allocation
 from fairopt.instance import BoolArray, FloatArray
-from fairopt.instance.shared import shared_prices
 from fairopt.instance.tolerances import NOTHING, WRITTEN
 from fairopt.program import LimitKind, Program
 from fairopt.program.kept_parts import counted_rows
@@ -332,32 +332,13 @@ class Sentences:
         if not self.takes_part:
             return []
         if self.exact:
-            return [] if self.room.prices is None else self._paid(self.room.prices)
+            return [] if self.room.prices is None else paid(self.allocation, self.made, self.n, self.room, self._program)
         sentences = []
         if self.given:
             wrong = violations(self.instance, self.allocation.tasks, self.allocation.sharing, self.room.rounding(WRITTEN))
             more = f"; and {len(wrong) - NAMES:,} more" if len(wrong) > NAMES else ""
             sentences = [f"The allocation does not fit: {'; '.join(map(str, wrong[:NAMES]))}{more}."] if wrong else []
         return [*sentences, self._optimum(deadline)]
-
-    def _paid(self, prices: FloatArray) -> list[str]:
-        """Return what the user pays for the capacity that its tasks use, at the prices of the optimum."""
-        things, servers = self.room.resources, self.instance.servers
-        of_cluster = np.maximum(shared_prices(self.instance, self.allocation.queue_prices), 0) * self.instance.shared_demands[self.n]
-        spent = np.append(self.allocation.tasks[self.n][:, None] * self.room.demand * prices, self.x * of_cluster)
-        total, rounding = number(spent.sum()), self.room.rounding(WRITTEN)
-        if total > 0:
-            where = [f"{named(thing)} on {named(server)}" for server in servers for thing in things]
-            where += [f"{named(name)} of the cluster" for name in self.instance.shared]
-            order = [j for j in np.argsort(-spent, kind="stable")[:NAMES] if spent[j] > rounding * total]
-            parts = [f"{percent(spent[j] / total)} for {where[j]}" for j in order]
-            return [f"At the prices that prove this optimum it pays {joined(parts)}."]
-        cost = (self.room.demand * prices).sum(axis=1)[self.instance.eligibility[self.n]].min(initial=np.inf) + of_cluster.sum()
-        weight = number(self.instance.weights[self.n]) if self.instance.weights.ndim == 1 else 1.0
-        if self.x > 0 or not weight * (1 + rounding) < cost < np.inf:
-            return []
-        times = f"{figure(cost / weight)} times what it counts"
-        return [f"At the prices that prove this optimum a task of it costs {times}: others get more from the same resources."]
 
     def _optimum(self, deadline: Deadline) -> str:
         return against_optimum(self.made, [self.n], deadline)

@@ -209,6 +209,6 @@ class _Program:
 
     def _of_queues(self, of_queues: Sequence[Row]) -> Iterator[tuple[dict[int, Any], Any]]:
         for row in of_queues:
-            each = row.per_task(self.case.instance.demands)
+            each = row.per_task(self.case.instance.kinds)
             here = [(j, n, i) for j, (n, i) in enumerate(self.columns) if row.users[n] and row.servers[i]]
             yield {j: each[n] if each.ndim == 1 else each[n, i] for j, n, i in here}, row.bound

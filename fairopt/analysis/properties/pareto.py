@@ -331,10 +331,10 @@ def _one_more(case: Case) -> FloatArray | None:
     for demand, left in zip(instance.shared_demands.T, instance.shared_capacity - case.allocation.shared_usage, strict=True):
         fits[demand > 0] = np.minimum(fits[demand > 0], np.floor(left / demand[demand > 0] + FITS)[:, None])
     for row in (row for row in limit_rows(instance) if row.selection is not None):
-        each = row.per_task(instance.demands)
+        each = row.per_task(instance.kinds)
         each = np.where(row.servers, each[:, None], 0) if each.ndim == 1 else each
         counts = each > 0
-        fits[counts] = np.minimum(fits[counts], np.floor((row.bound - row.used(instance.demands, tasks)) / each[counts] + FITS))
+        fits[counts] = np.minimum(fits[counts], np.floor((row.bound - row.used(instance.kinds, tasks)) / each[counts] + FITS))
     single = instance.eligibility & (instance.counts == 1) & case.part[:, None]  # unknown for rows of several servers
     fits = np.where(
         single, np.clip(fits, 0.0, np.maximum(np.floor(instance.tasks - case.allocation.tasks_per_user + FITS), 0.0)[:, None]), 0.0

@@ -316,7 +316,7 @@ class Families:
         for row in self.limits:
             if not self._own(child, row.users):
                 continue
-            take = np.where(row.users[mine] & row.servers[rows], row.coefficients(instance.demands, mine, rows), 0)
+            take = np.where(row.users[mine] & row.servers[rows], row.coefficients(instance.kinds, mine, rows), 0)
             parts.append((take, np.zeros(mine.size, np.int64), columns))
             bounds.append(np.array([row.bound]))
         for own in case.own_rows:

@@ -1,8 +1,9 @@
 """Who gets what under one notion, against guarantee and weight: the first table of a report, and the parts that its bars show.
 
 Without queues a bar is the largest part of a resource of the cluster that the user holds. In a tree of queues it is the part of one
-resource where all guarantees and limits are of this one. Where they are of several, the bar of a queue is of the resource that it is
-guaranteed, else of a resource that has a limit; that of all others, and all bars where there is no bound, is the largest part of any.
+resource where all guarantees are of this one, or, without guarantees, all limits: bars of one resource can be compared. Where they are of
+several, the bar of a queue is of the resource that it is guaranteed, else of a resource that has a limit; that of all others, and all bars
+where there is no bound, is the largest part of any.
 """
 
 from __future__ import annotations
@@ -223,15 +224,21 @@ def bars_of_queues(allocation: Allocation) -> tuple[str | None, list[tuple[Queue
 
 
 def _resource(allocation: Allocation) -> str | None:
-    """Return the resource of all guarantees and limits; None if there are none of the whole cluster, or of several resources."""
-    named = _bounded(allocation)
+    """Return the resource of all guarantees, or, without these, of all limits; None if there are none, or of several resources."""
+    queues = allocation.queue_holdings()[1:]
+    named = _there(allocation, (one.resource for each in queues for one in each.guarantees)) or _bounded(allocation)
     return named.pop() if len(named) == 1 else None
 
 
 def _bounded(allocation: Allocation) -> set[str]:
     """Return the resources of guarantees and limits of queues that the cluster has."""
-    queues, capacity = allocation.queue_holdings()[1:], _capacity(allocation)
-    named = [one.resource for each in queues for one in each.guarantees] + [one.resource for each in queues for one in each.limits]
+    queues = allocation.queue_holdings()[1:]
+    guaranteed, limited = ([one.resource for each in queues for one in getattr(each, what)] for what in ("guarantees", "limits"))
+    return _there(allocation, [*guaranteed, *limited])
+
+
+def _there(allocation: Allocation, named: Iterable[str]) -> set[str]:
+    capacity = _capacity(allocation)
     return {resource for resource in named if capacity[resource] > 0}
 
 

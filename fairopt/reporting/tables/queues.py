@@ -100,6 +100,7 @@ def _rows(allocation: Allocation, *, everything: bool) -> tuple[list[_Row], _Alo
 
 
 _COLUMNS = {
+    "order": "order: a listed queue serves what is in it one after the other.",
     "share": "share: of a queue, its users' shares added up.",
     "share / weight": "share / weight: of a queue, its users' added up.",
     "dominant share": "share: of a queue, the dominant share of everything its users hold.",
@@ -139,7 +140,7 @@ def _rules(allocation: Allocation) -> tuple[str, str] | None:
     if not (any(level.part for level in allocation.levels) and isinstance(allocation.question, Optimum)):
         return None
     notion = allocation.question.notion
-    return (notion.guarantees, notion.queue_share or notion.default_queue_share) if isinstance(notion, ShareNotion) else None
+    return (notion.guarantees, notion.queue_share_of(allocation.instance)) if isinstance(notion, ShareNotion) else None
 
 
 def _deepest(holdings: list[QueueHoldings], *, everything: bool) -> int:
@@ -203,9 +204,11 @@ def _table(allocation: Allocation, rows: Sequence[_Row], alone: _Alone, *, with_
     def dominant(part: float, resource: str) -> str:
         return f"{resource} {percent(part, 1)}" if resource else ""
 
+    orders = of(lambda each: "" if each.order == "fair" else each.order, lambda n: "")
     columns = [
         _named(allocation, rows),
         numbers("weight", of(lambda each: each.weight if each.depth else None, lambda n: weights[n]), alike=True),
+        *([words("order", orders)] if any(orders) else []),
         numbers("tasks", of(lambda each: each.tasks, lambda n: tasks[n]), alike=True),
     ]
     if allocation.shares_to_show is not None:

@@ -125,6 +125,7 @@ QUEUE = {
     "dominant_resource": text("That resource."),
     "weight": number("Its weight.", "1"),
     "tier": whole("Its tier.", "1"),
+    "order": optional(choice("How what is in it is served: by shares, or one after the other.", "fair", "listed")),
     "used": USED,
     "guarantees": items(
         record(

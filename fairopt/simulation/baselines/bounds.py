@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.by_server import Kinds
 from fairopt.instance.keeping import Keeping
 from fairopt.instance.selections import Selection
 from fairopt.instance.tolerances import FITS
@@ -142,7 +143,7 @@ class _OfEachServer:
         if selection.resource >= 0:
             each = selection.users[bounds._owner] * bounds._demands[:, selection.resource]
         else:
-            each = np.asarray(selection.per_task(np.zeros((selection.users.size, 1))), float)[bounds._owner]
+            each = np.asarray(selection.per_task(_no_demands(selection)), np.float64)[bounds._owner]
         each = each if each.ndim == 2 else np.repeat(each[:, None], selection.servers.size, axis=1)
         self.amount = np.where(selection.servers, each, 0.0)
         self.bound, self._counts = float(selection.limit.bound), bounds._counts
@@ -176,4 +177,9 @@ def _amounts(row: Row, owner: IntArray) -> FloatArray:
     assert selection is not None
     if selection.amounts is None:
         return np.asarray(row.users[owner], float)
-    return np.asarray(row.per_task(np.zeros((row.users.size, 1)))[owner], float)
+    return np.asarray(row.per_task(_no_demands(selection))[owner], np.float64)
+
+
+def _no_demands(selection: Selection) -> Kinds:
+    """Return demands of nothing, for a limit that counts no demand."""
+    return Kinds(np.zeros((selection.users.size, 1, 1)), np.zeros(selection.servers.size, np.int64))

@@ -93,10 +93,13 @@ def test_what_if() -> None:
 
 
 def test_exports_say_what_they_do_not_limit(tmp_path: Path) -> None:
-    """Whole tasks keep within the licences, and no file limits them."""
+    """Whole tasks keep within the licences; Slurm's file limits them, those of other schedulers do not."""
     whole = POOL.replace(tasks=[5, 5, 2, 1])
     export = fo.export_slurm(fo.solve(whole))
-    assert any("10 ansys and 6 uplink of the whole cluster" in note for note in export.notes)
+    assert not any("of the whole cluster" in note for note in export.notes)
+    assert "license/ansys=" in export.text
+    others = fo.export_volcano(fo.solve(whole)).notes
+    assert any("10 ansys and 6 uplink of the whole cluster" in note for note in others)
     tasks = export.allocation.tasks_per_user
     assert (tasks @ whole.shared_demands <= whole.shared_capacity).all()
 

@@ -132,23 +132,22 @@ def test_other_arrays() -> None:
     np.testing.assert_allclose(program.per_user(found.x), program.per_user(plain.x), rtol=1e-8, atol=1e-10)
 
 
-def test_limits_and_guarantees_on_some_servers_are_refused() -> None:
+def test_guarantees_on_some_servers_are_refused() -> None:
     """They are no limits on shares; the message says so, and the default is HiGHS."""
-    for key, quota in (("limit", fo.Quota(["server-1"], limit={"gpu": 2})), ("guarantee", fo.Quota(["server-1"], guarantee={"gpu": 2}))):
-        queue = fo.Queue("q", quotas=[quota])
-        instance = fo.Instance([[4], [6]], [[1], [1]], queues=[queue], queue_of=["q", None], resources=["gpu"])
-        with pytest.raises(fo.Unsupported, match=f"{key}s of queues that are not limits on shares, but on some servers alone; use highs"):
-            fo.solve(instance, "drfh", solver="interior-point")
-        assert fo.solve(instance, "drfh").solver == "highs"
+    queue = fo.Queue("q", quotas=[fo.Quota(["server-1"], guarantee={"gpu": 2})])
+    instance = fo.Instance([[4], [6]], [[1], [1]], queues=[queue], queue_of=["q", None], resources=["gpu"])
+    with pytest.raises(fo.Unsupported, match="guarantees of queues that are not limits on shares, but on some servers alone; use highs"):
+        fo.solve(instance, "drfh", solver="interior-point")
+    assert fo.solve(instance, "drfh").solver == "highs"
 
 
 def test_it_comes_first_for_large_trees_that_it_can_fill() -> None:
-    """1,000 users on 10 servers; on 2, or with a limit on one server, HiGHS does."""
+    """1,000 users on 10 servers; on 2, or with a guarantee on one server, HiGHS does."""
     large = fo.formulate(random_tree(0, users=1000, servers=10), "drfh")
     assert choose(large, None).name == "interior-point"
     assert choose(fo.formulate(random_tree(0, users=1000, servers=2), "drfh"), None).name == "highs"
     instance = random_tree(0, users=1000, servers=10)
-    queues = [*instance.queues, fo.Queue("one more", quotas=[fo.Quota(["server-1"], limit={"resource-1": 1.0})])]
+    queues = [*instance.queues, fo.Queue("one more", quotas=[fo.Quota(["server-1"], guarantee={"resource-1": 1.0})])]
     program = fo.formulate(instance.replace(queues=queues, queue_of=["one more", *instance.queue_of[1:]]), "drfh")
     assert isinstance(program.goal, TreeFilling)
     assert obstacle_of_tree(program, program.goal)

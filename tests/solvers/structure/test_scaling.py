@@ -37,7 +37,7 @@ def test_limits_and_worth_are_those_of_the_program(notion: str, options: dict[st
     use = np.array(
         [
             scaled.A[slot, scaled.server == server] @ x[scaled.server == server]
-            for slot, server in zip(scaled.row_slot, scaled.row_server, strict=True)
+            for slot, server in zip(scaled.row_slot, scaled.row_place, strict=True)
         ]
     )
     np.testing.assert_allclose(use, ((program.limits.matrix @ tasks) / program.limits.bounds)[scaled.row], rtol=1e-15)
@@ -82,7 +82,7 @@ def test_a_part_is_the_same_program_without_the_other_pairs() -> None:
     )
     alone = scaled.part(scaled.server == 1)
     assert alone.n_servers == 1
-    assert set(alone.row_server) == {0}
+    assert set(alone.row_place) == {0}
 
 
 def test_what_does_not_fit() -> None:

@@ -78,12 +78,12 @@ def test_rules_that_only_whole_tasks_break_are_named() -> None:
 
 
 def test_what_finds_no_whole_tasks_says_so() -> None:
-    """Trees, alpha-fair goals, another engine, a program with rows of its own."""
+    """Trees with guarantees, alpha-fair goals, another engine, a program with rows of its own."""
     rules = ["x[a] >= 2 * x[b]"]
-    queued = LAB.replace(queues=[fo.Queue("q")], queue_of=["q", None, None], rules=rules)
+    queued = LAB.replace(queues=[fo.Queue("q", guarantee={"gpu": 2})], queue_of=["q", None, None], rules=rules)
     program = fo.formulate(LAB.replace(counts=None), "drfh").with_rule("twice", {("a", "s"): 1, ("b", "s"): -2}, ">=", 0)
     for call, message in (
-        (lambda: fo.solve(queued, "drfh", integral=True), "a tree of queues"),
+        (lambda: fo.solve(queued, "drfh", integral=True), "a tree with guarantees"),
         (lambda: fo.solve(LAB.replace(rules=rules), "proportional", integral=True), "whole tasks"),
         (lambda: fo.solve(LAB.replace(rules=rules), "efficiency", integral=True, solver="pyomo"), "pyomo"),
         (lambda: fo.solve(program, integral=True), "a program of yours"),

@@ -95,6 +95,34 @@ def test_tasks_of_listed_queues_are_those_of_enumeration(draw: type) -> None:
         assert sorted(levels) == pytest.approx(sorted(float(time) for each in times for time in each), rel=1e-6, abs=1e-12), seed
 
 
+def test_rules_are_those_of_enumeration() -> None:
+    """Ratios, floors and ceilings of users and of a queue; where no whole tasks obey them that is said."""
+    answered = 0
+    for seed in range(16):
+        instance, rng = surplus(seed), np.random.default_rng(seed)
+        a, b = rng.choice(instance.n_users, 2, replace=False).tolist()
+        factor, least = int(rng.integers(1, 3)), int(rng.integers(0, 3))
+        below = np.flatnonzero(instance.tree.below[1]).tolist()
+        rules = [f"x['{instance.users[a]}'] >= {factor} * x['{instance.users[b]}']"]
+        rules += [f"x['queue:{instance.queues[0].name}'] >= {least}"] if below else []
+        ruled = instance.replace(rules=rules)
+
+        def obeys(tasks: tuple[int, ...], a: int = a, b: int = b, k: int = factor, low: int = least, own: Any = tuple(below)) -> bool:
+            return tasks[a] >= k * tasks[b] and sum(tasks[n] for n in own) >= (low if own else 0)
+
+        times, tasks = best_whole_tasks(instance, obeys)
+        if not tasks:
+            with pytest.raises(fo.NoSolution):
+                fo.solve(ruled, "drfh", integral=True, queue_share="sum")
+            continue
+        found = fo.solve(ruled, "drfh", integral=True, queue_share="sum")
+        answered += 1
+        assert tuple(np.round(found.tasks_per_user).astype(int).tolist()) in tasks, seed
+        levels = [level.value for level in found.levels for _ in level.users]
+        assert sorted(levels) == pytest.approx(sorted(float(time) for each in times for time in each), rel=1e-6, abs=1e-12), seed
+    assert answered >= 10
+
+
 def test_queues_of_one_user_are_the_leximin() -> None:
     """Each user in a queue of its weight: the sorted shares are those of whole tasks without queues."""
     for seed in range(4):
