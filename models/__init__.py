@@ -40,6 +40,7 @@ __all__ = [
     "NOTIONS",
     "OPTIONS_OF_TREES",
     "Efficiency",
+    "FinishTime",
     "Notion",
     "Property",
     "ShareNotion",

@@ -25,7 +25,7 @@ import numpy as np
 from fairopt.analysis.properties.case import quietly
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, IntArray
-from fairopt.models.finish_time import FinishTime
+from fairopt.models import FinishTime
 from fairopt.program.most_work import work_of_slice
 from fairopt.simulation.fluid import Optimum, instance_at
 from fairopt.simulation.keeping import State

@@ -52,8 +52,7 @@ from fairopt.files.stores import Store
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.rule_rows import refuse_rules
-from fairopt.models import Notion
-from fairopt.models.finish_time import FinishTime
+from fairopt.models import FinishTime, Notion
 from fairopt.registry import line_at_fault
 from fairopt.results import plain
 from fairopt.simulation import Simulation
