@@ -1,8 +1,9 @@
 """What a named limit, or a resource of the cluster, costs: ``python benchmarks/limits.py [CASE ...]``.
 
-Each case is an instance of another benchmark, as it is, with one limit more (half of a resource of all servers, for half of the users), and
-with a shared resource that a tenth of the users demand. All are solved in one process, in turn, and the fastest of some solves counts, in
-processor time. "ratio" is relative to the instance as it is; the goal is 1.2. "loose" is a limit that nobody reaches.
+Each case is an instance of another benchmark, as it is, with one limit more (half of a resource of all servers, for half of the users),
+with a shared resource that a tenth of the users demand, and with 50 limits, each of a resource over half of the servers. All are solved in
+one process, in turn, and the fastest of some solves counts, in processor time. "ratio" is relative to the instance as it is; the goal of
+one row more is 1.2. "loose" is a limit that nobody reaches.
 Writes benchmarks/results/limits.md and .json, unless cases are named.
 """
 
@@ -37,6 +38,12 @@ CASES: dict[str, tuple[str, Callable[[], fo.Instance], str]] = {
     ),
     "proportional": ("300 users x 20 servers x 3 resources, proportional", lambda: instances.all_pairs(300, 20, 3), "proportional"),
     "efficiency": ("300 users x 20 servers x 3 resources, efficiency", lambda: instances.all_pairs(300, 20, 3), "efficiency"),
+    "large": ("1,000 users x 100 servers x 3 resources, DRFH", lambda: instances.all_pairs(1000, 100, 3), "drfh"),
+    "large-proportional": (
+        "1,000 users x 100 servers x 3 resources, proportional",
+        lambda: instances.all_pairs(1000, 100, 3),
+        "proportional",
+    ),
 }
 
 
@@ -64,11 +71,29 @@ def with_shared(instance: fo.Instance) -> fo.Instance:
     )
 
 
+def with_many(instance: fo.Instance) -> fo.Instance:
+    """Add 50 limits, each of one resource over a random half of the servers: three to five tenths of what these have."""
+    rng, limits = np.random.default_rng(0), []
+    for k in range(50):
+        servers = np.flatnonzero(rng.random(instance.n_servers) < 0.5)
+        servers = servers if servers.size else np.arange(instance.n_servers)
+        r = int(rng.integers(instance.n_resources))
+        bound = float(rng.uniform(0.3, 0.5) * (instance.capacities[servers, r] * instance.counts[servers]).sum())
+        limits.append(fo.Limit(f"limit-{k}", bound, resource=instance.resources[r], servers=[instance.servers[i] for i in servers]))
+    return instance.replace(limits=limits)
+
+
 def measure(case: str) -> dict[str, float]:
     """Return the processor seconds of each variant."""
     _, make, notion = CASES[case]
     plain = make()
-    variants = {"plain": plain, "loose limit": with_limit(plain, 0.999), "limit": with_limit(plain, 0.2), "shared": with_shared(plain)}
+    variants = {
+        "plain": plain,
+        "loose limit": with_limit(plain, 0.999),
+        "limit": with_limit(plain, 0.2),
+        "shared": with_shared(plain),
+        "50 limits": with_many(plain),
+    }
     spent: dict[str, list[float]] = {name: [] for name in variants}
     for _ in range(_REPEATS):
         for name, instance in variants.items():
@@ -85,10 +110,10 @@ def main() -> None:
         "# What limits and shared resources cost",
         "",
         f"{machine()}; one run of `benchmarks/limits.py`{commit()}, {time.strftime('%Y-%m-%d')}. Processor seconds of the fastest of "
-        f"{_REPEATS} solves in one process, and relative to the instance as it is. The goal is {_GOAL}.",
+        f"{_REPEATS} solves in one process, and relative to the instance as it is. The goal of one row more is {_GOAL}.",
         "",
-        "| | plain | loose limit | ratio | limit | ratio | shared | ratio |",
-        "|---|---|---|---|---|---|---|---|",
+        "| | plain | loose limit | ratio | limit | ratio | shared | ratio | 50 limits | ratio |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for case in sys.argv[1:] or CASES:
         found[case] = row = measure(case)

@@ -26,7 +26,9 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
+from fairopt.instance.by_server import work_in_words
 from fairopt.instance.fractions import fractions_of, plain
+from fairopt.program.most_work import work_of_pool
 from fairopt.wording import did_you_mean, figure, joined, named, percent
 
 __all__ = ["Counting", "dominant_part", "only_text", "weights_mapping", "weights_text"]
@@ -97,6 +99,11 @@ def dominant_part(instance: Instance, user: int, pool: str, counting: Counting |
 
     ``pool`` is the name of what has the capacities: "the server", or "the whole cluster".
     """
+    if instance.differs_by_server:
+        most = work_of_pool(instance)[user]
+        part = percent(safe_ratio(1, most).item())
+        tasks = work_in_words(instance, most, 3).removeprefix("the ")
+        return f"the {tasks} that it could run if {pool} were one pool, and its own: each counts {part}"
     parts = safe_ratio(instance.demands[user], instance.total_capacity)
     weighted = parts / instance.weights[user] if instance.weights.ndim == 2 else parts
     last = counting is not None and bool(counting.last[user])

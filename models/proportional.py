@@ -128,6 +128,7 @@ class Proportional(GivenUtility):
         if self.alpha == 0:
             return f"what it adds to the total, the only thing that counts: {figure(instance.weights[user])} a task"
         worth = "its tasks" if self.utility is None else "what its tasks are worth"
+        worth = "the work of its tasks" if instance.speeds_given is not None and self.utility is None else worth
         counts = "by the part that it adds to those it has" if self.alpha == 1 else f"the more the fewer it has (alpha {self.alpha:g})"
         return f"{worth}: one more counts {counts}"
 

@@ -245,6 +245,8 @@ class ShareNotion(Notion):
         if not worth.size:
             return super().describe_measure(instance, user)
         low, high = write(worth.min()), write(worth.max())
+        if instance.speeds_given is not None and high == low:
+            return f"the work of its tasks: that of one task counts {low}"
         return f"the shares of its tasks: each counts {low}" + (f" to {high}, from server to server" if high != low else "")
 
     def goal(self, weights: FloatArray) -> Goal:

@@ -30,11 +30,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 from fairopt.instance import FloatArray, Instance, safe_ratio
+from fairopt.instance.by_server import work_in_words
 from fairopt.instance.shared import within_shared
 from fairopt.models.notion import Condition, Property, Sharing
 from fairopt.models.share_notion import ShareNotion
 from fairopt.program.most_work import work_alone
-from fairopt.wording import percent, plural
+from fairopt.wording import percent
 
 __all__ = ["TSF"]
 
@@ -83,4 +84,5 @@ class TSF(ShareNotion):
         """Return the tasks that it could run alone without constraints, as text."""
         alone = _alone(instance)[user]
         part = percent(safe_ratio(1, alone).item())
-        return f"the {plural(alone, 'task', digits=3)} that it could run alone, if it were free to use every server: each counts {part}"
+        tasks = work_in_words(instance, alone, 3).removeprefix("the ")
+        return f"the {tasks} that it could run alone, if it were free to use every server: each counts {part}"

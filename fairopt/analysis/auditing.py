@@ -25,12 +25,22 @@ from typing import TYPE_CHECKING, Any
 from fairopt.allocation import Allocation
 from fairopt.allocation.records import question_of
 from fairopt.analysis.measures import Violation
-from fairopt.analysis.properties import BY_WEIGHTS_ALONE, CHECKS, OF_FLAT_LISTS, OF_SERVERS_ALONE, OF_TREES, OF_WHOLE_TASKS, Case, Verdict
+from fairopt.analysis.properties import (
+    BY_WEIGHTS_ALONE,
+    CHECKS,
+    OF_EQUAL_TASKS,
+    OF_FLAT_LISTS,
+    OF_SERVERS_ALONE,
+    OF_TREES,
+    OF_WHOLE_TASKS,
+    Case,
+    Verdict,
+)
 from fairopt.analysis.properties.case import quietly
 from fairopt.analysis.properties.own_rows import refuse_ruled
 from fairopt.analysis.properties.verdict import does_not_apply
 from fairopt.errors import InvalidInstance, Unsupported
-from fairopt.instance.by_server import refuse_by_server
+from fairopt.instance.by_server import differences
 from fairopt.models import Property
 from fairopt.results import plain, result
 from fairopt.show.drawing import ShowsItself
@@ -161,6 +171,8 @@ def audit(
     users by weights alone do not apply; the others are asked within the limits and the rules. A rule does not apply where somebody whom it
     names is left out.
 
+    Where demands or speeds differ by server, users compare work, and violations are in work: that of one task where the speed is 1.
+
     Parameters
     ----------
     allocation : Allocation
@@ -199,7 +211,6 @@ def audit(
             f"allocation is {type(allocation).__name__}; give an Allocation, as fairopt.solve and fairopt.schedule return it "
             "(fairopt.analysis.rerun.given makes one of an array of tasks)"
         )
-    refuse_by_server(allocation.instance, "an audit counts tasks", "use fairopt.solve, or leave this out")
     refuse_ruled(allocation, "no property of an audit knows them")
     check_whole_number("effort", effort, 1)
     check_whole_number("seed", seed, 0)
@@ -220,6 +231,10 @@ def audit(
         elif name in BY_WEIGHTS_ALONE and (rules := allocation.instance.rules):
             named_here = joined([f'"{brief(rule.text)}"' for rule in rules], 3)
             verdicts[name] = does_not_apply(name, f"Does not apply: it compares users by weights alone, and there are rules: {named_here}.")
+        elif name in OF_EQUAL_TASKS and allocation.instance.differs_by_server:
+            verdicts[name] = does_not_apply(
+                name, f"Does not apply: it is about tasks that are the same everywhere, and {differences(allocation.instance)}."
+            )
         elif name in OF_SERVERS_ALONE and case.own_rows:
             verdicts[name] = does_not_apply(name, f"Does not apply: it knows of no limit but those of servers, and there is {_rows(case)}.")
         else:

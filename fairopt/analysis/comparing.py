@@ -44,7 +44,6 @@ from fairopt.analysis.regrets import Regret, regret
 from fairopt.analysis.rerun import given
 from fairopt.errors import FairoptError, InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance
-from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.tolerances import WRITTEN
 from fairopt.models import NOTIONS, OPTIONS_OF_TREES, Notion, ShareNotion, Sharing, default_sharing
 from fairopt.registry import line_at_fault
@@ -124,7 +123,6 @@ def compare(
     [('drfh', 0.873), ('drfh, whole tasks', 0.873), ('efficiency', 1.0), ('efficiency, whole tasks', 0.873), ('drfh:first-fit', 0.873)]
     """
     require_instance(instance)
-    refuse_by_server(instance, "a comparison counts tasks", "use fairopt.solve, or leave this out")
     check_time_limit(time_limit)
     check_yes_or_no("exact", exact)
     how = default_sharing(instance) if sharing is None else sharing
@@ -189,7 +187,8 @@ class _Work:
                 most = solve(counted, "efficiency", sharing=sharing, exact=exactly)
                 self.largest_total = self._total(most)
                 if most.exact is not None:
-                    total: Any = self.exact_weights @ most.exact.tasks_per_user
+                    work: Any = most.in_fractions.work
+                    total: Any = self.exact_weights @ work
                     self.exact_total = Fraction(total)
         except (InvalidInstance, Unsupported):  # the instance or the sharing is at fault: no row can be made
             raise
@@ -197,7 +196,7 @@ class _Work:
             self.without = f"no task efficiency: {error}"
 
     def _total(self, allocation: Allocation) -> float:
-        return float(self.weights @ allocation.tasks_per_user)
+        return float(self.weights @ allocation.work)
 
     def exact(self, name: str, notion: Notion, against: Notion | None, *, whole: bool) -> Row:
         kind = _EXACT_WHOLE if whole else "exact"
@@ -292,10 +291,12 @@ class _Work:
             return None
         view, part = allocation.in_fractions, takes_part(self.instance)
         found = {"tasks": Fraction(view.tasks.sum())}
+        if self.instance.speeds_given is not None:
+            found["work"] = Fraction(view.work.sum())
         if part.any():
             found["smallest_share"] = Fraction(dominant_shares(view)[part].min())
         if self.exact_total:
-            found["efficiency"] = Fraction(self.exact_weights @ view.tasks_per_user) / self.exact_total
+            found["efficiency"] = Fraction(self.exact_weights @ view.work) / self.exact_total
         if envy_applies(allocation):
             found["envy"] = Fraction(largest_envy(view).tasks)
         return found

@@ -95,6 +95,11 @@ class Row:
         """The number of tasks; NaN if there is no allocation."""
         return float("nan") if self.allocation is None else float(self.allocation.tasks.sum())
 
+    @property
+    def work(self) -> float:
+        """The work of all tasks, their number where no speeds are given; NaN if there is no allocation."""
+        return float("nan") if self.allocation is None else float(self.allocation.work.sum())
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Comparison(ShowsItself):
@@ -130,8 +135,13 @@ class Comparison(ShowsItself):
         names = [row.name for row in self.rows]
         raise KeyError(f'there is no row "{name}"{did_you_mean(name, names)}; there are {", ".join(names)}')
 
+    @property
+    def of_work(self) -> bool:
+        """Do users do work, because speeds are given? Then efficiency and envy count it, and not tasks."""
+        return self.instance.speeds_given is not None
+
     def to_frame(self, by: Literal["user", "queue", "owner"] = "user") -> pd.DataFrame:
-        """Return one row per allocation: kind, measures, regret, then the tasks and the share of each user.
+        """Return one row per allocation: kind, measures, regret, then the tasks, with speeds the work, and the share of each user.
 
         A share is that of the row's notion; for a given allocation, it is the weighted dominant share. It is missing if the notion has
         one share per server.
@@ -171,14 +181,14 @@ class Comparison(ShowsItself):
             return pd.concat(frames, names=["allocation", "queue"])
         frame = pd.DataFrame([self._plain(row) for row in self.rows], index=pd.Index([row.name for row in self.rows], name="allocation"))
         tasks = np.full((len(self.rows), self.instance.n_users), np.nan)
-        shares = tasks.copy()
+        shares, work = tasks.copy(), tasks.copy()
         for j, row in enumerate(self.rows):
             if row.allocation is not None:
-                tasks[j] = row.allocation.tasks_per_user
+                tasks[j], work[j] = row.allocation.tasks_per_user, row.allocation.work
                 shares[j] = row.allocation.shares if row.allocation.shares.ndim == 1 else np.nan
         per_user = [
             pd.DataFrame(values, index=frame.index, columns=[f"{what} of {user}" for user in self.instance.users])
-            for what, values in (("tasks", tasks), ("share", shares))
+            for what, values in (("tasks", tasks), *([("work", work)] if self.of_work else []), ("share", shares))
         ]
         return pd.concat([frame, *per_user], axis=1)
 
@@ -208,6 +218,10 @@ class Comparison(ShowsItself):
                 "violations": [violation.to_dict() for violation in row.violations],
                 "users": [{"name": name, "tasks": tasks, "share": share} for name, tasks, share in users],
             }
+            if self.of_work and row.allocation is not None:
+                entry["work"] = row.work
+                for user, work in zip(entry["users"], row.allocation.work.tolist(), strict=True):
+                    user["work"] = work
             if row.exact is not None and row.allocation is not None and row.allocation.exact is not None:
                 entry["exact"] = {name: str(value) for name, value in row.exact.items()}
                 for n, user in enumerate(entry["users"]):
@@ -245,7 +259,8 @@ class Comparison(ShowsItself):
 
     def _plain(self, row: Row) -> dict[str, Any]:
         own = row.regret
-        entries: dict[str, Any] = {"kind": row.kind, "tasks": row.tasks, "smallest_share": row.smallest_share}
+        work = {"work": row.work} if self.of_work else {}
+        entries: dict[str, Any] = {"kind": row.kind, "tasks": row.tasks, **work, "smallest_share": row.smallest_share}
         entries |= {f"use of {thing}": part for thing, part in row.use.items()}
         entries |= {"efficiency": row.efficiency, "jain": row.jain, "envy": np.nan if row.envy is None else row.envy.tasks}
         entries["against"] = (
@@ -275,11 +290,11 @@ class Comparison(ShowsItself):
         few = instance.n_users <= _FEW
         lines = []
         for row in self.rows:
-            held = [np.nan] * instance.n_users if row.allocation is None else row.allocation.tasks_per_user
+            held = [np.nan] * instance.n_users if row.allocation is None else row.allocation.work
             own = row.regret
             lines.append(
                 {"kind": row.kind}
-                | (dict(zip(instance.users, held, strict=True)) if few else {"tasks": row.tasks})
+                | (dict(zip(instance.users, held, strict=True)) if few else {"work": row.work} if self.of_work else {"tasks": row.tasks})
                 | {"efficiency": row.efficiency, "Jain": row.jain, "envy": np.nan if row.envy is None else row.envy.tasks}
                 | {"against": "" if own is None else own.notion, "level": np.nan, "total": np.nan if own is None else own.total}
                 | ({} if own is None else {"level": np.nan if own.level is None else own.level})

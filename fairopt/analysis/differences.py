@@ -121,10 +121,22 @@ def shown(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {shown(part)}" for key, part in value.items())
     if isinstance(value, list):
-        return joined([str(part) if not isinstance(part, Mapping) else str(part.get("name") or "a quota") for part in value], 4) or "none"
+        return joined([_entry(part) if isinstance(part, Mapping) else str(part) for part in value], 4) or "none"
     if isinstance(value, str | bool):
         return text_of(value)
     return "no limit" if value == math.inf else figure(float(value), 6)
+
+
+def _entry(part: Mapping[str, Any]) -> str:
+    """Return an entry of a list: a quota by its name; what a task takes and does on some servers.
+
+    >>> _entry({"servers": ["v100"], "demand": {"gpu": 2.0}, "speed": 0.9})
+    'gpu 2 and speed 0.9 on v100'
+    """
+    if "demand" not in part and "speed" not in part:
+        return str(part.get("name") or "a quota")
+    facts = [*([shown(part["demand"])] if part.get("demand") else []), *([f"speed {shown(part['speed'])}"] if "speed" in part else [])]
+    return f"{joined(facts)} on {shown(part['servers'])}"
 
 
 class Differences:

@@ -43,7 +43,6 @@ from fairopt.analysis.explanation.weights import idle_weight
 from fairopt.analysis.properties.own_rows import refuse_ruled
 from fairopt.analysis.rerun import merged_servers
 from fairopt.errors import InvalidInstance
-from fairopt.instance.by_server import refuse_by_server
 from fairopt.results import plain
 from fairopt.solvers.backend import Deadline
 from fairopt.validation import check_time_limit, check_whole_number
@@ -122,7 +121,6 @@ def explain(
     if not isinstance(allocation, Allocation):
         kind = type(allocation).__name__
         raise InvalidInstance(f"allocation is {kind}; give an Allocation, as fairopt.solve and fairopt.schedule return it")
-    refuse_by_server(allocation.instance, "an explanation counts tasks", "use fairopt.solve, or leave this out")
     refuse_ruled(allocation, "an explanation does not know them")
     check_whole_number("resolves", resolves, 0)
     check_time_limit(time_limit)
@@ -143,10 +141,11 @@ def explain(
             raise InvalidInstance("only users are compared with each other; leave against out, or name a user")
         node = allocation.instance.tree.index(queue)
         below, view = np.flatnonzero(allocation.instance.tree.below[node]), allocation.as_known
-        tasks = number(view.tasks_per_user[below].sum())
+        tasks, work = number(view.tasks_per_user[below].sum()), number(view.work[below].sum())
+        of_work = "" if allocation.instance.speeds_given is None else "the work of "
         deadline = Deadline(time_limit)
         would = gains_of_queue(allocation, node, resolves=resolves, deadline=deadline, done=done)
-        told = (*about_queue(view, node), *idle_weight(allocation, node=node), *what_would_help(would, tasks))
+        told = (*about_queue(view, node), *idle_weight(allocation, node=node), *what_would_help(would, work, of_work))
         if not isinstance(allocation.question, Optimum):
             told = (*told, against_optimum(allocation, below, deadline))
         return Explanation(None, None, tasks, told, (), would, queue, allocation.instance.units, question, queue_in_short(view, node))
@@ -164,7 +163,7 @@ def explain(
     room.helps = room.helps & ~there
     room.cells = [cell for cell in room.cells if not there[cell[0]]]  # a limit of a queue stops it there, whatever else is full
     sentences = Sentences(view, n, room, other, made=allocation)
-    stopped = instance.tasks[n] > 0 and not instance.zero_demand[n] and not view.complete[n]
+    stopped = instance.tasks[n] > 0 and not instance.zero_demand[n] and not room.has_all
     prices = prices_of_level(allocation, n)
     of_servers = room.blockers(None if prices is None else prices.table) if stopped else ()
     of_cluster = blockers_of_cluster(view, n) if stopped else ()
@@ -180,6 +179,7 @@ def explain(
         user=user,
         against=None if sentences.other is None else instance.users[sentences.other],
         tasks=number(view.tasks_per_user[n]),
+        work=None if instance.speeds_given is None else number(view.work[n]),
         sentences=told,
         blockers=blockers,
         gains=found,

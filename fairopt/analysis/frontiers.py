@@ -1,10 +1,11 @@
 """Efficiency against fairness: the exact Pareto frontier of an instance, and allocations on or below it.
 
-Efficiency is the *total* number of tasks, sum_n x[n]. Fairness is the *smallest share*: the minimum of the weighted global dominant shares,
-over the users who can have something (`fairopt.analysis.measures`). Weights count in the share only. The set of attainable pairs (total,
-smallest share) is a polygon. The frontier is its upper right boundary. All vertices of the frontier are computed exactly, by linear
-programs (``fairopt/solvers/via_highs/pareto.py`` has the method and proves that it misses none). If a user has few tasks, the share of all
-of them bounds the smallest share, as in `fairopt.compare`. Each allocation has two prices:
+Efficiency is the *total* number of tasks, sum_n x[n], or their work, where tasks do other work on other servers. Fairness is the *smallest
+share*: the minimum of the weighted global dominant shares, over the users who can have something (`fairopt.analysis.measures`). Weights
+count in the share only. The set of attainable pairs (total, smallest share) is a polygon. The frontier is its upper right boundary. All
+vertices of the frontier are computed exactly, by linear programs (``fairopt/solvers/via_highs/pareto.py`` has the method and proves that
+it misses none). If a user has few tasks, the share of all of them bounds the smallest share, as in `fairopt.compare`. Each allocation has
+two prices:
 
 * *price of fairness*    1 - total / largest total                    what fairness costs (Bertsimas, Farias and Trichakis 2011);
 * *price of efficiency*  1 - smallest share / largest smallest share  what efficiency costs (Bertsimas, Farias and Trichakis 2012).
@@ -58,7 +59,7 @@ from fairopt.analysis.own_schedulers import made
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.instance.aggregation import merge
-from fairopt.instance.by_server import refuse_by_server
+from fairopt.instance.by_server import work_in_words
 from fairopt.instance.queues import Queue
 from fairopt.instance.tolerances import NOTHING
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
@@ -94,7 +95,7 @@ class FrontierPoint:
     message : str
         Why there is no allocation; else empty.
     total : float
-        Number of tasks.
+        Number of tasks; with speeds, their work.
     smallest_share : float
         Smallest weighted global dominant share of the users who can have something.
     price_of_fairness, price_of_efficiency : float
@@ -156,7 +157,7 @@ class Frontier(ShowsItself):
 
     @property
     def largest_total(self) -> float:
-        """The largest number of tasks."""
+        """The largest number of tasks; with speeds, the most work."""
         return float(self.vertices[-1, 0])
 
     @property
@@ -225,7 +226,7 @@ class Frontier(ShowsItself):
         text = [
             f"Frontier of {plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}, sharing {self.sharing}: "
             f"{len(self.vertices)} {'vertex' if len(self.vertices) == 1 else 'vertices'}, "
-            f"up to {plural(self.largest_total, 'task')} and a min share of {figure(self.largest_share, 6)}",
+            f"up to {work_in_words(self.instance, self.largest_total)} and a min share of {figure(self.largest_share, 6)}",
             *(line.rstrip() for line in table.splitlines()),
             *(f"{point.name}: {point.message}" for point in self.points if point.message),
         ]
@@ -281,7 +282,6 @@ def frontier(
     [('gfj:beta=2:lam=-0.5', 0.343, 0.195), ('gfj:beta=2:lam=-1', 0.241, 0.083), ('gfj:beta=2:lam=-4', 0.0, 0.667)]
     """
     require_instance(instance)
-    refuse_by_server(instance, "a frontier counts tasks", "use fairopt.solve, or leave this out")
     if of not in ("tasks", "shares"):
         raise Unsupported(f'the alpha-fair points cannot be of "{of}"; use "tasks" or "shares"')
     check_time_limit(time_limit)
@@ -371,8 +371,10 @@ class _Exact:
         program = formulate(small.replace(weights=None), "efficiency", sharing=sharing)
         shares = shares_per_task(small)
         per_pair = shares[program.pair_users, program.pair_servers if shares.shape[1] > 1 else 0]
-        pareto = pareto_frontier(program, per_pair, takes_part(small), Deadline(time_limit))
-        free = float(instance.tasks[instance.zero_demand & instance.servable].sum())  # users without demand have all their tasks
+        work = small.speeds[program.pair_users, program.pair_servers]
+        pareto = pareto_frontier(program, per_pair, takes_part(small), Deadline(time_limit), work)
+        idle = instance.zero_demand & instance.servable  # users without demand have all their tasks
+        free = float((instance.tasks[idle] * np.where(instance.eligibility, instance.speeds, 0)[idle].max(axis=1)).sum())
         self.vertices, self.gap = pareto.vertices + np.array([free, 0.0]), pareto.gap
 
     def point(self, name: str, kind: str, task: Callable[[], Allocation]) -> FrontierPoint:
@@ -382,7 +384,7 @@ class _Exact:
         except FairoptError as error:
             return FrontierPoint(name, kind, str(error))
         seconds = time.perf_counter() - started
-        total, smallest = float(allocation.tasks.sum()), float(dominant_shares(allocation)[self.part].min())
+        total, smallest = float(allocation.work.sum()), float(dominant_shares(allocation)[self.part].min())
         (_, largest_share), (largest_total, _) = self.vertices[0], self.vertices[-1]
         reachable = float(np.interp(total, self.vertices[:, 0], self.vertices[:, 1]))
         return FrontierPoint(
@@ -418,6 +420,8 @@ def _alpha_fair(instance: Instance, alpha: float, of: str, sharing: Sharing, tim
     """Return the alpha-fair allocation of tasks, or of shares, per unit of weight."""
     one = instance if instance.weights.ndim == 1 else instance.replace(weights=None)  # the shares contain the weights
     utility = shares_per_task(instance) if of == "shares" else 1.0 / one.weights[:, None]
+    if of == "shares" and instance.speeds_given is not None:  # of a unit of work
+        utility = np.divide(utility, instance.speeds, out=np.ones(instance.speeds.shape), where=instance.speeds > 0)
     utility = np.where(np.isfinite(utility), utility, 1.0)  # never read where a user may not run
     notion: Notion
     if np.isinf(alpha):  # max-min divides by the weights itself

@@ -13,7 +13,8 @@ Let x[n,i] be the tasks, C[r] = sum_i counts[i] c[i,r], and phi the weights.
 
   and under time division with sum_i phi[n] / phi[m] x[m,i] gamma[n,i] / gamma[m,i]. Parts of tasks count. If n has a parallelism, it
   fills that many servers at most, the fastest first. In a tree of queues the users of one queue are compared, and what m holds within a
-  guarantee of its own does not count.
+  guarantee of its own does not count. Where tasks do other work on other servers, envy compares *work*: the most that T[n] tasks of n could
+  do with what m holds, less what n does (`fairopt.analysis.bundles`); amounts are those of a task of n, and of m, on each server.
 * *Use* of a resource: the sum over servers and users of x[n,i] d[n,r], as a part of C[r]; under time division, the part of the time of all
   servers.
 
@@ -36,13 +37,14 @@ from typing import Any
 import numpy as np
 
 from fairopt.allocation import Allocation
+from fairopt.analysis.bundles import by_bundle, most_with_others
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.rule_sides import sides
 from fairopt.instance.shared import limit_name, needs_no_server
 from fairopt.instance.tolerances import NOTHING
 from fairopt.instance.units import shown_unit, unit_in_name
-from fairopt.models.share_notion import dominant_share
+from fairopt.models.share_notion import by_work, dominant_share, share_of_work
 from fairopt.program.kept_parts import counted_rows
 from fairopt.program.parallelism import fastest_first, servers_at_once
 from fairopt.wording import contrast
@@ -111,10 +113,14 @@ def shares_per_task(instance: Instance) -> FloatArray:
     """Return the weighted global dominant share of one task, (users, 1); if there are rates, its share of time, (users, servers).
 
     It is inf where a user may not run. The share of a user is the sum of its tasks times these numbers. A weight of 0 counts as 1 here.
+    Where demands or speeds differ by server, it is that of the work of a task, as in "drfh".
     """
     weights = np.where(instance.weights > 0, instance.weights, 1) if instance.weights.ndim == 1 else np.ones(instance.n_users, np.int64)
     if instance.rates_per_server is not None:
         return safe_ratio(instance.counts, instance.rates * instance.counts.sum() * weights[:, None])
+    if instance.differs_by_server:
+        share = by_work(instance, share_of_work(instance, None))
+        return np.asarray(share / weights[:, None] if share.ndim == 2 else (share / weights)[:, None])
     return (dominant_share(instance, instance.total_capacity) / weights)[:, None]
 
 
@@ -186,11 +192,16 @@ def envy_matrix(allocation: Allocation) -> FloatArray:
 def could_run_with(allocation: Allocation, user: int) -> FloatArray:
     """Return the tasks that user n could run with what each user m holds, scaled by phi[n] / phi[m], server by server, (users,).
 
+    Where tasks do other work on other servers, it is the work that the tasks of n could do with it.
+
     >>> import fairopt as fo
     >>> allocation = fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"]), "drf")
     >>> could_run_with(allocation, 0)  # A, with its own 3 cpu and 12 memory, and with the 6 and 2 of B
     array([3. , 0.5])
     """
+    instance = allocation.instance
+    if by_bundle(instance):
+        return most_with_others(instance, allocation.sharing, user, allocation.tasks, instance.speeds[user])
     would: FloatArray = _would_run(allocation, slice(user, user + 1))[0]
     return would
 
@@ -249,11 +260,11 @@ def _envy(allocation: Allocation) -> Iterator[tuple[int, FloatArray]]:
     """Yield, for each block of users, its first user and the envy towards every user, (block, users); 0 where it is rounding."""
     if not envy_applies(allocation):
         raise Unsupported("envy has no meaning under time division with weights per resource: give one weight per user, or use rdm")
-    instance, held = allocation.instance, allocation.tasks_per_user
+    instance, does = allocation.instance, allocation.work
     idle, node = ~takes_part(instance), instance.tree.user_node
     for first, would in with_what_others_hold(allocation, beyond_guarantees(allocation)):
         users = np.arange(first, first + len(would))
-        envy = np.minimum(would, instance.tasks[users, None]) - held[users, None]
+        envy = would - does[users, None]
         envy[idle[users]] = 0
         envy[(node[users, None] != node) | instance.tree.listed[node]] = 0  # weights compare the users of one queue that is not listed
         envy[np.arange(users.size), users] = 0
@@ -270,15 +281,22 @@ def beyond_guarantees(allocation: Allocation) -> FloatArray:
 
 
 def with_what_others_hold(allocation: Allocation, tasks: FloatArray | None = None) -> Iterator[tuple[int, FloatArray]]:
-    """Yield, for each block of users n, its first user and the tasks that n could run with the scaled holdings of m, (block, users).
+    """Yield, for each block of users n, its first user and what n could do with the scaled holdings of m, (block, users).
 
+    It is the number of tasks that n could run, at most T[n], or the work of these, where tasks do other work on other servers.
     ``tasks``, (users, servers), are those that users hold for others to envy; default: all.
     """
     instance = allocation.instance
+    if by_bundle(instance):
+        held, does = allocation.tasks if tasks is None else tasks, allocation.work
+        for n in range(instance.n_users):
+            yield n, most_with_others(instance, allocation.sharing, n, held, instance.speeds[n], does[n])[None]
+        return
     number = instance.n_users
     size = max(1, _BLOCK // (number * (instance.n_servers if (instance.parallelism < np.inf).any() else 1)))
     for first in range(0, number, size):
-        yield first, _would_run(allocation, slice(first, min(first + size, number)), tasks)
+        block = slice(first, min(first + size, number))
+        yield first, np.minimum(_would_run(allocation, block, tasks), instance.tasks[block, None])
 
 
 def _would_run(allocation: Allocation, block: slice, tasks: FloatArray | None = None) -> FloatArray:
@@ -304,10 +322,11 @@ def _would_run(allocation: Allocation, block: slice, tasks: FloatArray | None = 
             could = scale[:, :, 0] * np.where(elsewhere[block], 0, rates[block, i])[:, None] * time
         else:
             could = np.full(scale.shape[:2], np.inf, dtype)
+            of_all = instance.demands_by_kind[:, instance.kind_of[i]]
             for r in range(instance.n_server_resources):
-                demand = instance.demands[block, r]
+                demand = of_all[block, r]
                 asks = demand > 0
-                bundle = scale[asks, :, r if scale.shape[2] > 1 else 0] * (x[who, i] * instance.demands[who, r])
+                bundle = scale[asks, :, r if scale.shape[2] > 1 else 0] * (x[who, i] * of_all[who, r])
                 could[asks] = np.minimum(could[asks], bundle / demand[asks, None])
         could = np.where(instance.eligibility[block, i, None], could, 0)
         would[:, who] += could

@@ -52,10 +52,10 @@ def owner_holdings(allocation: Allocation) -> tuple[OwnerHoldings, ...]:
     """Return what each owner holds, in the order of the users."""
     instance = allocation.instance
     owners = np.array(owners_of(instance), dtype=object)
-    tasks, found = allocation.tasks_per_user, []
+    tasks, amounts, found = allocation.tasks_per_user, instance.held_of(allocation.tasks), []
     for name in dict.fromkeys(owners.tolist()):
         mine = owners == name
-        parts = safe_ratio(tasks[mine] @ instance.demands[mine], instance.total_capacity)
+        parts = safe_ratio(amounts[mine].sum(axis=0), instance.total_capacity)
         r = int(np.argmax(parts))
         resource = instance.resources[r] if parts[r] > 0 else ""
         found.append(OwnerHoldings(name, int(mine.sum()), float(tasks[mine].sum()), resource, float(parts[r])))

@@ -31,8 +31,8 @@ are compared. Users of whom no task can run are left out.
   them, part of a shortfall may be the choice among equals.)
 * Union of polytopes (`Disjunctive`, ``prefer=``). It maximises no order either; only ``total`` is compared.
 
-``total`` = shortfall(sum_n x*[n], sum_n x[n]), in tasks. It is >= 0 if the total is the goal; otherwise it may have any sign, because the
-exact allocation may give up tasks for fairness.
+``total`` = shortfall(sum_n x*[n], sum_n x[n]), in tasks, or in work where tasks do other work on other servers. It is >= 0 if the total is
+the goal; otherwise it may have any sign, because the exact allocation may give up tasks for fairness.
 
 *Queues.* Where users are in queues, ``queue`` is the largest shortfall of the share of a queue, whatever the goal, and ``worst_queue`` its
 name. The share is the dominant share of what the queue holds, or the sum of its users' shares, as the notion fills the tree.
@@ -79,7 +79,6 @@ from fairopt.analysis.goal_shortfalls import Both, lost
 from fairopt.analysis.shortfalls import in_fractions, shortfall
 from fairopt.errors import InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import BoolArray, FloatArray
-from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import NOTIONS, Notion
 from fairopt.program import Feature, Program
@@ -298,7 +297,6 @@ def regret(
         own = {} if allocation.question is None else allocation.question.notion.options
         options = {word: own[word] for word in ("resource_weights", "only") if word in own} | options
     sharing: Any = allocation.sharing
-    refuse_by_server(allocation.instance, "a regret counts tasks", "compare the work of both, or leave this out")
     chosen, how = checked(allocation.instance, notion, sharing, options)
     if exact is None:
         try:
@@ -373,17 +371,17 @@ def _by_user_and_queue(allocation: Allocation, program: Program, exact: Allocati
         own, best, share, exact_share = map(float, values)
         return name, own, best, share, exact_share
 
-    per_user = np.stack([*(each.sum(axis=1) for each in tasks), *by_weight])
+    per_user = np.stack([*(instance.work(each) for each in tasks), *by_weight])
     of_users = tuple(numbers(name, *column) for name, column in zip(instance.users, per_user.T, strict=True))
     of_queues = []
     dominant, capacity = getattr(program.goal, "takes", None) is not None, instance.total_capacity
     for node in tree_order(tree):
         below = tree.below[node]
-        used = [each[below].sum(axis=1) @ instance.demands[below] for each in tasks]
+        used = [instance.held_of(each)[below].sum(axis=0) for each in tasks]
         parts = [np.divide(each, capacity, out=np.zeros(capacity.size), where=capacity > 0) for each in used]
         parts = [(each if exact.counting is None else exact.counting.weigh(each)).max() for each in parts]
         of_queue = parts if dominant else [share[below].sum() for share in shares]
-        of_queues.append(numbers(tree.name(node), *(each[below].sum() for each in tasks), *of_queue))
+        of_queues.append(numbers(tree.name(node), *(instance.work(each)[below].sum() for each in tasks), *of_queue))
     return Compared(of_users, tuple(of_queues), instance.queue_of if instance.queues else None)
 
 
@@ -394,11 +392,11 @@ def _compared(program: Program, name: str, tasks: FloatArray, exact: Allocation,
     if left_out is not None:
         able, kept = able & ~left_out, ~left_out[users]
     x, best = tasks[users, servers], exact.tasks[users, servers]
-    whole = exact.certificate.whole_tasks
+    whole, speeds = exact.certificate.whole_tasks, exact.instance.speeds[users, servers]
     found: dict[str, Any] = {
         "notion": name,
         "whole": whole,
-        "total": shortfall(float(best[kept].sum()), float(x[kept].sum())),
+        "total": shortfall(float((speeds * best)[kept].sum()), float((speeds * x)[kept].sum())),
         "members": int(able.sum()),
         "gap": float(exact.details.get("gap", 0.0)) if whole else 0.0,
         "best_found": exact.certificate.best_found,

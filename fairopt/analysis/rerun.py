@@ -24,6 +24,7 @@ from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import merge, on_rows
+from fairopt.instance.by_server import by_server_on
 from fairopt.instance.exact_merging import merge_exactly
 from fairopt.instance.fractions import fractions_of
 from fairopt.models import CRITERIA, NOTIONS, Notion
@@ -138,6 +139,7 @@ def merged_servers(allocation: Allocation) -> Allocation:
         eligibility=None if instance.placement is None else instance.eligibility[:, first],
         rates=None if written.rates_per_server is None else written.rates_per_server[:, first],
         servers=names,
+        **by_server_on(written, first),
     )
     tasks = np.zeros((instance.n_users, first.size), view.tasks.dtype)
     np.add.at(tasks.T, np.searchsorted(np.unique(group), group), view.tasks.T)

@@ -66,7 +66,8 @@ def in_fractions(notion: Notion, program: Program, allocation: Allocation, exact
     users, servers = program.pair_users, program.pair_servers
     able = np.array([value != 0 for value in formulated.per_user(objects(formulated.largest()))], bool)
     best, own = best[users, servers], own[users, servers]
-    found = {"total": shortfall(Fraction(best.sum()), Fraction(own.sum()))}
+    speeds = allocation.instance.exact.speeds[users, servers]
+    found = {"total": shortfall(*(Fraction((speeds * each).sum()) for each in (best, own)))}
     worth = [rationals(each) * formulated.utilities for each in (best, own)]
     lost: dict[str, Fraction] = _lost(formulated.goal, formulated, worth, able)
     return found | lost

@@ -1,8 +1,8 @@
 """What if: the allocations of two instances side by side, who gains, who loses, and through which difference.
 
-Users are the same where their names are. For each notion and schedule, the tasks of each user in both instances are compared. Each
-difference of the instances is also made alone, in the first instance, and the allocation is computed again: what a user gains or loses by
-this one difference. The parts need not add up to the whole, because differences may work together.
+Users are the same where their names are. For each notion and schedule, the tasks of each user (with speeds, their work) in both
+instances are compared. Each difference of the instances is also made alone, in the first instance, and the allocation is computed again:
+what a user gains or loses by this one difference. The parts need not add up to the whole, because differences may work together.
 
 >>> import fairopt as fo
 >>> lab = fo.Instance([[8]], [[1], [2]], users=["vision", "language"], servers=["new"], resources=["gpu"])
@@ -32,7 +32,6 @@ from fairopt.analysis.differences import Difference, Differences, shown
 from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError, InvalidInstance
 from fairopt.instance import FloatArray, Instance, require_instance
-from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.tolerances import NOTHING, WRITTEN
 from fairopt.models import Sharing
 from fairopt.results import plain, result
@@ -328,7 +327,6 @@ def what_if(
     """
     for instance in (before, after):
         require_instance(instance)
-        refuse_by_server(instance, "a what-if counts tasks", "use fairopt.solve, or leave this out")
     if not set(before.users) & set(after.users):
         raise InvalidInstance(
             f"no user is in both instances: there are {joined(before.users, 5)}, and {joined(after.users, 5)}; give the same users one name"
@@ -374,18 +372,18 @@ def _effect(allocation: Allocation, what: str, own: tuple[Difference, ...], inst
         alone = rerun(allocation, instance, time_limit=time_limit)
     except FairoptError as error:
         return Effect(what, own, {}, str(error))
-    held = dict(zip(allocation.instance.users, allocation.tasks_per_user.tolist(), strict=True))
-    now = dict(zip(instance.users, alone.tasks_per_user.tolist(), strict=True))
+    held = dict(zip(allocation.instance.users, allocation.work.tolist(), strict=True))
+    now = dict(zip(instance.users, alone.work.tolist(), strict=True))
     return Effect(what, own, {name: now[name] - tasks for name, tasks in held.items() if name in now})
 
 
 def _held(row: Row) -> dict[str, tuple[float, float | None]]:
-    """Return tasks and share of each user."""
+    """Return tasks (with speeds, work) and share of each user."""
     allocation = row.allocation
     if allocation is None:
         return {}
     shares: FloatArray | list[None] = allocation.shares if allocation.shares.ndim == 1 else [None] * len(allocation.shares)
-    tasks = allocation.tasks_per_user.tolist()
+    tasks = allocation.work.tolist()
     listed = [None if share is None else float(share) for share in shares]
     return {name: (held, share) for name, held, share in zip(allocation.instance.users, tasks, listed, strict=True)}
 

@@ -28,12 +28,23 @@ import numpy.typing as npt
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance.fractions import kept
 from fairopt.validation import BoolArray, FloatArray, IntArray, check, numbers
-from fairopt.wording import figure, named
+from fairopt.wording import figure, named, plural
 
 if TYPE_CHECKING:
     from fairopt.instance.instance import Instance
 
-__all__ = ["Kinds", "as_given", "differences", "is_by_server", "kinds_of", "kinds_of_arguments", "refuse_by_server", "speeds_of"]
+__all__ = [
+    "Kinds",
+    "as_given",
+    "by_server_on",
+    "differences",
+    "is_by_server",
+    "kinds_of",
+    "kinds_of_arguments",
+    "refuse_by_server",
+    "speeds_of",
+    "work_in_words",
+]
 
 
 class Kinds(NamedTuple):
@@ -144,6 +155,12 @@ def as_given(demands_by_kind: npt.NDArray[Any], kind_of: IntArray) -> npt.NDArra
     return demands_by_kind[:, 0] if demands_by_kind.shape[1] == 1 else demands_by_kind[:, kind_of]
 
 
+def by_server_on(instance: Instance, servers: IntArray) -> dict[str, Any]:
+    """Return the arguments that follow the rows of servers of an instance, for these rows: demands by server and speeds, if it has them."""
+    found = {} if instance.demands_by_kind.shape[1] == 1 else {"demands": instance.demands_on(servers=servers)}
+    return found if instance.speeds_given is None else {**found, "speeds": instance.speeds_on(servers=servers)}
+
+
 def speeds_of(speeds: npt.ArrayLike | None, users: tuple[str, ...], servers: tuple[str, ...]) -> FloatArray | None:
     """Return the work that a task does on each row, (users, servers); None where it is 1 everywhere."""
     if speeds is None:
@@ -177,3 +194,14 @@ def refuse_by_server(instance: Instance, what: str, instead: str) -> None:
     """
     if instance.differs_by_server:
         raise Unsupported(f"{differences(instance)}, and {what}; {instead}")
+
+
+def work_in_words(instance: Instance, work: Any, digits: int = 6) -> str:
+    """Return the work of a user in words: "3 tasks", or, where tasks do other work on other servers, "the work of 3 tasks".
+
+    >>> import fairopt as fo
+    >>> lab = fo.Instance([[8]], [[1]])
+    >>> work_in_words(lab, 3.0), work_in_words(lab.replace(speeds=[[0.5]]), 3.0)
+    ('3 tasks', 'the work of 3 tasks')
+    """
+    return f"{'' if instance.speeds_given is None else 'the work of '}{plural(work, 'task', digits=digits)}"

@@ -107,6 +107,10 @@ class Derived:
             return np.asarray(self.demands_by_kind[users, 0])
         return np.asarray(self.demands_by_kind[users, self.kind_of[servers]])
 
+    def demands_by_row(self, user: int) -> FloatArray:
+        """Return the demand of one task of a user on each row of servers, (servers, resources)."""
+        return np.asarray(self.demands_by_kind[user, self.kind_of])
+
     def demands_on(self, users: Any = slice(None), servers: Any = slice(None)) -> Any:
         """Return the demands of some users on some rows of servers as the constructor takes them, as they were given.
 
@@ -138,25 +142,41 @@ class Derived:
         """
         return np.asarray((tasks if self.speeds_given is None else tasks * self.speeds_given).sum(axis=1))
 
-    def usage(self, tasks: FloatArray) -> FloatArray:
-        """Return what tasks, (users, servers), take of the resources of servers, (servers, M)."""
-        by_kind = self.demands_by_kind[:, :, : self.n_server_resources]
+    def usage(self, tasks: FloatArray, users: Any = slice(None)) -> FloatArray:
+        """Return what tasks of these users, (users, servers), take of the resources of servers, (servers, M)."""
+        return self._taken(tasks, self.demands_by_kind[users, :, : self.n_server_resources])
+
+    def taken_on_rows(self, tasks: FloatArray) -> FloatArray:
+        """Return what tasks, (users, servers), take of all resources on each row, shared ones too, (servers, resources)."""
+        return self._taken(tasks, self.demands_by_kind)
+
+    def _taken(self, tasks: FloatArray, by_kind: FloatArray) -> FloatArray:
         if by_kind.shape[1] == 1:
             return tasks.T @ by_kind[:, 0]
-        used = np.zeros((self.n_servers, self.n_server_resources), np.result_type(tasks, by_kind))
+        used = np.zeros((self.n_servers, by_kind.shape[2]), np.result_type(tasks, by_kind))
         for k in range(by_kind.shape[1]):
             used[self.kind_of == k] = tasks[:, self.kind_of == k].T @ by_kind[:, k]
         return used
 
-    def held_of(self, tasks: FloatArray) -> FloatArray:
-        """Return what tasks, (users, servers), take of each resource by user, (users, resources)."""
-        by_kind = self.demands_by_kind
+    def cost_of_tasks(self, prices: FloatArray) -> FloatArray:
+        """Return what the resources of servers that a task takes cost at these prices, (servers, M); (users, servers)."""
+        by_kind = self.demands_by_kind[:, :, : self.n_server_resources]
+        if by_kind.shape[1] == 1:
+            return np.asarray(by_kind[:, 0] @ prices.T)
+        cost = np.zeros((self.n_users, self.n_servers), np.result_type(by_kind, prices))
+        for k in range(by_kind.shape[1]):
+            cost[:, self.kind_of == k] = by_kind[:, k] @ prices[self.kind_of == k].T
+        return cost
+
+    def held_of(self, tasks: FloatArray, users: Any = slice(None)) -> FloatArray:
+        """Return what tasks of these users, (users, servers), take of each resource by user, (users, resources)."""
+        by_kind = self.demands_by_kind[users]
         parts = [tasks[:, self.kind_of == k].sum(axis=1)[:, None] * by_kind[:, k] for k in range(by_kind.shape[1])]
         return np.asarray(sum(parts[1:], parts[0]))
 
-    def usage_of_shared(self, tasks: FloatArray) -> FloatArray:
-        """Return what tasks, (users, servers), take of the resources of the whole cluster, (shared,)."""
-        by_kind = self.demands_by_kind[:, :, self.n_server_resources :]
+    def usage_of_shared(self, tasks: FloatArray, users: Any = slice(None)) -> FloatArray:
+        """Return what tasks of these users, (users, servers), take of the resources of the whole cluster, (shared,)."""
+        by_kind = self.demands_by_kind[users, :, self.n_server_resources :]
         if by_kind.shape[1] == 1:
             return np.asarray(tasks.sum(axis=1) @ by_kind[:, 0])
         parts = [tasks[:, self.kind_of == k].sum(axis=1) @ by_kind[:, k] for k in range(by_kind.shape[1])]

@@ -39,7 +39,7 @@ PLACEMENTS = {
     "slots": "#A6761D",
     "joint": "#CC79A7",
     "worst-fit": "#A39200",
-    "fastest": "#B5651D",
+    "fastest": "#661AE6",
     "random-round-robin": "#2BA396",
     "random-server": "#A583C9",
     "random": "#8A93A0",

@@ -127,7 +127,7 @@ def _layers(comparison: Comparison, rows: list[Row]) -> tuple[FloatArray, tuple[
         parts = np.array(time).reshape(len(rows), -1, 1) / max(float(instance.counts.sum()), 1.0)
         things: tuple[str, ...] = ("time",)
     else:
-        usage = np.array([row.allocation.tasks.T @ instance.demands for row in rows if row.allocation is not None])
+        usage = np.array([instance.taken_on_rows(row.allocation.tasks) for row in rows if row.allocation is not None])
         capacity = instance.total_capacity
         parts = usage.reshape(len(rows), instance.n_servers, instance.n_resources)
         parts = np.divide(parts, capacity, out=np.zeros_like(parts), where=np.broadcast_to(capacity > 0, parts.shape))
@@ -163,10 +163,11 @@ def _queue_bars(axes: Axes, rows: list[Row], queues: list[int]) -> None:
 
 
 def _user_bars(axes: Axes, comparison: Comparison, rows: list[Row]) -> None:
-    held = [row.allocation.tasks_per_user for row in rows if row.allocation is not None]
+    held = [row.allocation.work for row in rows if row.allocation is not None]
+    what = "work" if comparison.of_work else "tasks"
     _bars(axes, rows, short_labels(comparison.instance.users), held)
-    axes.set_xlabel("tasks")
-    axes.set_title("Tasks of each user", loc="left")
+    axes.set_xlabel(what)
+    axes.set_title(f"{what.capitalize()} of each user", loc="left")
 
 
 def _bars(axes: Axes, rows: list[Row], names: list[str], values: list[FloatArray], *, parts: bool = False) -> None:

@@ -79,7 +79,8 @@ def draw_users(axes: Axes, allocation: Allocation, first: str = "tasks") -> bool
 
 
 def _user_bars(axes: Axes, allocation: Allocation, first: str) -> None:
-    tasks, shares, users = allocation.tasks_per_user, allocation.shares_to_show, allocation.instance.users
+    tasks, shares, users = allocation.work, allocation.shares_to_show, allocation.instance.users
+    what = "tasks" if allocation.instance.speeds_given is None else "work"
     called = allocation.share_heading
     lengths = tasks if first == "tasks" or shares is None else shares
     y = np.arange(len(users))
@@ -93,18 +94,19 @@ def _user_bars(axes: Axes, allocation: Allocation, first: str) -> None:
     if shares is not None and lengths is tasks:
         notes = [f"{note}  ({called} {wording.figure(share, 4)})" for note, share in zip(notes, shares, strict=True)]
     elif shares is not None:
-        notes = [f"{wording.figure(share, 4)}  ({note} tasks)" for note, share in zip(notes, shares, strict=True)]
+        notes = [f"{wording.figure(share, 4)}  ({note} {what})" for note, share in zip(notes, shares, strict=True)]
     axes.bar_label(bars, notes, padding=4, fontsize=9)
     axes.set_yticks(y, short_labels(users))
     axes.set_xlim(0, max(float(lengths.max()), 1e-12) * room_beside(axes))
-    axes.set_xlabel("tasks" if lengths is tasks else called)
-    axes.set_title(f"{'Tasks' if lengths is tasks else called.capitalize()} of each user", loc="left")
+    axes.set_xlabel(what if lengths is tasks else called)
+    axes.set_title(f"{(what if lengths is tasks else called).capitalize()} of each user", loc="left")
 
 
 def _user_curve(axes: Axes, allocation: Allocation) -> None:
     """Draw sorted shares (tasks, if shares are per server), and the levels with most users."""
     shares = allocation.shares_to_show
-    what, values = ("tasks", allocation.tasks_per_user) if shares is None else (allocation.share_heading, shares)
+    of_all = "tasks" if allocation.instance.speeds_given is None else "work"
+    what, values = (of_all, allocation.work) if shares is None else (allocation.share_heading, shares)
     ranked = np.sort(values)
     positive = ranked[ranked > 0]
     axes.stairs(ranked, np.arange(ranked.size + 1), baseline=None, color=COLOURS[0], linewidth=1.8)

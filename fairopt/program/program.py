@@ -91,6 +91,7 @@ class Program(ShowsItself):
     stated: tuple[StatedRow, ...] = ()
     source: Any = None
     _largest: FloatArray | None = field(default=None, init=False, repr=False)  # cache of `largest`; `replace` returns a program without it
+    _share_limits: Any = field(default=None, init=False, repr=False)  # cache of `fairopt.program.share_limits.ShareLimits.of`
 
     @property
     def n_pairs(self) -> int:

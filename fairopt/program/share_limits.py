@@ -44,7 +44,14 @@ class ShareLimits:
 
     @classmethod
     def of(cls, program: Program) -> ShareLimits:
-        """Return those of a program."""
+        """Return those of a program, found once: whether an engine wins, its methods and its paths all ask."""
+        if program._share_limits is None:
+            object.__setattr__(program, "_share_limits", cls._of(program))
+        found: ShareLimits = program._share_limits
+        return found
+
+    @classmethod
+    def _of(cls, program: Program) -> ShareLimits:
         limits, users = program.limits, len(program.users)
         kinds = (LimitKind.TASKS, LimitKind.WITH_PAST, LimitKind.PARALLELISM, LimitKind.NAMED, *ACROSS_SERVERS)
         rows = limits.of_kinds(*kinds) & (limits.bounds > 0)

@@ -106,7 +106,7 @@ def _rows(columns: list[str]) -> Rows:
 
 
 def _users(name: str, allocation: Allocation) -> list[list[Any]]:
-    tasks, shares = allocation.tasks_per_user, dominant_shares(allocation)
+    tasks, shares = allocation.work, dominant_shares(allocation)
     by_tasks, by_share = (np.argsort(np.argsort(values, kind="stable"), kind="stable") + 1 for values in (tasks, shares))
     users = allocation.instance.users
     kept = np.arange(len(users)) if len(users) <= MOST_ROWS else np.argsort(by_share)[_some_of(len(users))]

@@ -17,7 +17,6 @@ from fairopt.analysis.comparing import compare
 from fairopt.analysis.comparison import Row
 from fairopt.errors import FairoptError, InvalidInstance
 from fairopt.instance import Instance
-from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.facts import OF_SERVERS, OF_USERS
 from fairopt.models import Notion
 from fairopt.specs import OwnScheduler
@@ -80,6 +79,7 @@ def _plain(row: Row) -> dict[str, Any]:
     return {
         "kind": row.kind,
         "tasks": row.tasks,
+        **({} if row.allocation is None or row.allocation.instance.speeds_given is None else {"work": row.work}),
         "efficiency": row.efficiency,
         "price of fairness": 1.0 - row.efficiency,
         "smallest_share": row.smallest_share,
@@ -99,7 +99,6 @@ def draw(source: Instance | Callable[[int], Instance], seed: int) -> Instance:
     instance = source if isinstance(source, Instance) else source(seed)
     if not isinstance(instance, Instance):
         raise InvalidInstance(f"the generator returned {type(instance).__name__}; return a fairopt.Instance")
-    refuse_by_server(instance, "a study counts tasks", "use fairopt.solve, or leave this out")
     return instance
 
 

@@ -1,9 +1,9 @@
 r"""The exact Pareto frontier of two linear goals: the total, and the smallest of the users' shares.
 
-Over the allocations x of a program, let t(x) be the sum of x, and m(x) the smallest of the shares sum_p s[p] x[p] of the users who
-count. With one more variable m, at most every share, both are linear, so the points (t, m) that an allocation reaches, or stays above, are
-a polygon P. Its upper right boundary is the frontier: no point of it can gain in one goal without losing in the other. The frontier is a
-chain of edges, and its vertices say all.
+Over the allocations x of a program, let t(x) be the sum of x (of their work, where it differs), and m(x) the smallest of the shares
+sum_p s[p] x[p] of the users who count. With one more variable m, at most every share, both are linear, so the points (t, m) that an
+allocation reaches, or stays above, are a polygon P. Its upper right boundary is the frontier: no point of it can gain in one goal without
+losing in the other. The frontier is a chain of edges, and its vertices say all.
 
 *All vertices, by the slopes of the edges* (Aneja and Nair 1979). Start with a point A of largest m and a point B of largest t. For two
 neighbours A and B found so far, take the weights w >= 0 at which they are worth the same, w.A = w.B, and solve the linear program
@@ -62,7 +62,9 @@ class Pareto:
     programs_solved: int
 
 
-def pareto_frontier(program: Program, shares: FloatArray, counted: BoolArray, deadline: Deadline | None = None) -> Pareto:
+def pareto_frontier(
+    program: Program, shares: FloatArray, counted: BoolArray, deadline: Deadline | None = None, work: FloatArray | None = None
+) -> Pareto:
     """Return the frontier of (sum of x, smallest share) over the limits of a program; its goal is not used.
 
     Parameters
@@ -72,6 +74,8 @@ def pareto_frontier(program: Program, shares: FloatArray, counted: BoolArray, de
         Share that one task of the pair is worth, > 0.
     counted : bool array (users,)
         Whose shares count; each of them can have more than 0.
+    work : array (pairs,), optional
+        What a task of the pair adds to the total; default 1.
 
     Raises
     ------
@@ -81,8 +85,9 @@ def pareto_frontier(program: Program, shares: FloatArray, counted: BoolArray, de
         Where the bounds do not prove the frontier to 1e-8.
     """
     deadline = deadline or Deadline(None)
-    search = _Search(program, shares, counted, deadline)
-    search = _Search(program, shares, counted, deadline, search.share_unit * float(search.best(0.0, 1.0)[1]))
+    work = np.ones(program.n_pairs) if work is None else work
+    search = _Search(program, shares, counted, deadline, work)
+    search = _Search(program, shares, counted, deadline, work, search.share_unit * float(search.best(0.0, 1.0)[1]))
     fairest, largest = search.best(0.0, 1.0), search.best(1.0, 0.0)
     chain = [fairest]
     waiting = [largest]  # right neighbours still to be reached, the nearest last
@@ -105,7 +110,13 @@ class _Search:
     """The linear program, in units of its own with limits of 1, and its solves."""
 
     def __init__(
-        self, program: Program, shares: FloatArray, counted: BoolArray, deadline: Deadline, share_unit: float | None = None
+        self,
+        program: Program,
+        shares: FloatArray,
+        counted: BoolArray,
+        deadline: Deadline,
+        work: FloatArray,
+        share_unit: float | None = None,
     ) -> None:
         self.deadline, self.gap, self.solved = deadline, 0.0, 0
         largest = program.largest()
@@ -122,7 +133,7 @@ class _Search:
         # A user with a small weight reaches the unit of the smallest share with next to nothing: its columns are counted in numbers between
         # those that reach its limits and those that reach that share.
         self.scale = largest[columns] / np.sqrt(np.where(np.isin(user, members), np.maximum(worth / self.share_unit, 1.0), 1.0))
-        self.reach = largest[columns] / self.scale
+        self.reach, self.work = largest[columns] / self.scale, work[columns] * self.scale
         limits, bounds = sp.csr_array(program.limits.matrix[rows][:, columns] * self.scale), program.limits.bounds[rows]
         size = np.where(ruled[rows], np.maximum(np.abs(bounds), abs(limits).max(axis=1).toarray().ravel()), bounds)
         size = np.where(size > 0, size, 1.0)
@@ -147,7 +158,7 @@ class _Search:
 
     def best(self, of_total: float, of_share: float) -> FloatArray:
         """Return (total, smallest share) of an optimum for these weights, and record the gap of its bound."""
-        per_column = of_total * self.scale / self.total_unit
+        per_column = of_total * self.work / self.total_unit
         self.model.set_costs(np.append(per_column, of_share) * SETTINGS.magnified_goal)
         outcome = self.model.run(self.deadline.left)
         if outcome.status is Status.FAILED:  # about 1 in 300 warm starts fails; retry from where it stopped
@@ -168,7 +179,7 @@ class _Search:
         """Return the point that an outcome reaches, and by how much, relative, the bound of its prices is above it."""
         y = np.maximum(outcome.x[:-1], 0.0)
         y = y / max(1.0, float((self.limits @ y).max(initial=0.0))) if self.down_closed else y
-        point = np.array([self.scale @ y / self.total_unit, float(np.asarray(self.shares @ y).min())])
+        point = np.array([self.work @ y / self.total_unit, float(np.asarray(self.shares @ y).min())])
         duals = outcome.row_duals / SETTINGS.magnified_goal
         prices = np.maximum(duals[: self.limits.shape[0]], 0.0)
         lifts = np.maximum(-duals[self.limits.shape[0] :], 0.0)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.exported_cluster import GPU, cluster, held, queues, read_back
+from support.exported_cluster import GPU, by_server, cluster, held, queues, read_back
 from support.kubernetes_schema import check_cluster_queues, documents, validate
 from support.real_data import needs
 
@@ -18,6 +18,24 @@ def quota_on(queue: fo.Queue, instance: fo.Instance, group: str) -> fo.Queue | f
     """Return the quota of a queue on the nodes of a group."""
     (quota,) = [each for each in queue.quotas if any(server.startswith(group) for server in each.servers)]
     return quota
+
+
+def test_quotas_of_kueue_by_kind_of_server_are_read_back(tmp_path: Path) -> None:
+    """Of each flavor: what the whole tasks that are placed there take there."""
+    used = 0
+    for seed in range(3):
+        instance = by_server(cluster(seed, **queues(seed)))
+        found = fo.export_kueue(fo.solve(instance, "cdrf"))
+        again = read_back(found, tmp_path)
+        by_name = {queue.name: queue for queue in again.queues}
+        for user in instance.users:
+            for g, group in enumerate(found.whole.groups):
+                if instance.eligibility[instance.index(user), group.rows[0]]:
+                    quota = quota_on(by_name[user], again, group.name.split()[0])
+                    for r, resource in enumerate(instance.resources):
+                        assert quota.guarantee.get(resource, 0.0) == pytest.approx(held(found, user)[g, r], abs=1e-6)
+        used += int(found.whole.on_rows()[2:, 2].sum())
+    assert used > 0
 
 
 # ResourceQuota -------------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from support.kubernetes_schema import documents
 import fairopt as fo
 from fairopt.instance import FloatArray
 
-__all__ = ["GPU", "cluster", "held", "queues", "read_back"]
+__all__ = ["GPU", "by_server", "cluster", "held", "queues", "read_back"]
 
 GPU = "nvidia.com/gpu"
 
@@ -46,6 +46,13 @@ def queues(seed: int) -> dict[str, Any]:
     return {"queues": tree, "queue_of": ["ann", "ben", "cyd", "dee"]}
 
 
+def by_server(instance: fo.Instance) -> fo.Instance:
+    """On V100 a task of "cyd" takes two GPUs, and one of "dee" does half of the work."""
+    demands, speeds = np.repeat(instance.demands[:, None], 3, axis=1), np.ones((4, 3))
+    demands[2, 2, 2], speeds[3, 2] = 2.0, 0.5
+    return instance.replace(demands=demands, speeds=speeds)
+
+
 def read_back(found: fo.Export, folder: Path, mark: str = "") -> fo.Instance:
     """Import the cluster again with the objects: nodes with the labels of the flavors, and a pod of each user.
 
@@ -64,7 +71,7 @@ def read_back(found: fo.Export, folder: Path, mark: str = "") -> fo.Instance:
             nodes.append({"metadata": metadata, "spec": {}, "status": {"allocatable": allocatable}})
     pods = []
     for n, user in enumerate(instance.users):
-        amounts = dict(zip(instance.resources, instance.demands[n].tolist(), strict=True))
+        amounts = dict(zip(instance.resources, instance.demands_by_kind[n, 0].tolist(), strict=True))
         requests = {r: f"{amount:g}{'Gi' if r == 'memory' else ''}" for r, amount in amounts.items()}
         spec = {"containers": [{"resources": {"requests": requests}}]}
         labels = {mark: found.names[user]} if mark else {}
@@ -78,4 +85,4 @@ def read_back(found: fo.Export, folder: Path, mark: str = "") -> fo.Instance:
 def held(found: fo.Export, user: str) -> FloatArray:
     """Return what a user holds of each resource on each group of servers, (groups, resources)."""
     n = found.whole.instance.index(user)
-    return np.outer(found.whole.tasks[n], found.whole.instance.demands[n])
+    return np.array([found.whole.tasks[n, g] * found.whole.demands(g)[n] for g in range(len(found.whole.groups))])

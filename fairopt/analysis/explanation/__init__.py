@@ -67,7 +67,7 @@ class Blocker:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """What a change would give the user, in tasks; None if it is not known.
+    """What a change would give the user, in tasks, or with speeds in work; None if it is not known.
 
     If the worth of a task differs between servers (``utility``), the notion determines the worth of all tasks, and not their number. The
     number here is then one of several possible numbers.
@@ -140,6 +140,8 @@ class Explanation(ShowsItself):
         The arguments of `fairopt.explain`, as plain data.
     brief : tuple of str
         Two of the sentences: what the user or the queue has, and what stops it.
+    work : float, Fraction or None
+        The work of its tasks; None where no speeds are given.
     """
 
     user: str | None
@@ -152,6 +154,7 @@ class Explanation(ShowsItself):
     units: Mapping[str, str] = field(default_factory=dict)
     question: Mapping[str, Any] = field(default_factory=dict)
     brief: tuple[str, ...] = ()
+    work: Number | None = None
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per change: its kind, and its gain in tasks by price and by solving."""
@@ -173,7 +176,7 @@ class Explanation(ShowsItself):
             "user": self.user,  # until 1.0
             **({"queue": self.queue} if self.queue is not None else {}),
             "against": self.against,
-            **_plain({"tasks": self.tasks}),
+            **_plain({"tasks": self.tasks} | ({} if self.work is None else {"work": self.work})),
             "sentences": list(self.sentences),
             "blockers": blockers,
             "gains": [_plain(dataclasses.asdict(gain)) for gain in self.gains],

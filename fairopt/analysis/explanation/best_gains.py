@@ -22,8 +22,8 @@ _ALIKE = 1e-3  # relative: gains that differ by less are equally good
 _CLOSE = 1e-2  # relative: a gain by price that differs by less from the solved gain is not mentioned
 
 
-def what_helps(found: Sequence[Gain], tasks: Number, idle: list[str], rounding: Callable[[float], float]) -> list[str]:
-    """Return the sentences on the gains of a user who has so many tasks.
+def what_helps(found: Sequence[Gain], tasks: Number, idle: list[str], rounding: Callable[[float], float], of_work: str = "") -> list[str]:
+    """Return the sentences on the gains of a user who has so many tasks; with ``of_work``, "the work of ", who does so much work.
 
     ``idle`` are the sentences on a weight that has no effect; ``rounding`` turns a relative tolerance into the one of these numbers.
     """
@@ -37,16 +37,16 @@ def what_helps(found: Sequence[Gain], tasks: Number, idle: list[str], rounding: 
     if (best := _best(capacity)) is not None:
         equals = sum(gain.best_known >= best.best_known * (1 - rounding(_ALIKE)) for gain in capacity) - 1
         also = f"; {plural(equals, 'other change')} of this kind would give as much" if equals else ""
-        sentences.append(f"What would help: {best.change} would give it {_gain(best, tasks, rounding)}{also}.")
+        sentences.append(f"What would help: {best.change} would give it {_gain(best, tasks, rounding, of_work)}{also}.")
     sentences += idle
     if (best := _best(weight)) is not None:
-        sentences.append(f"{best.change[0].upper()}{best.change[1:]} would give it {_gain(best, tasks, rounding)}.")
+        sentences.append(f"{best.change[0].upper()}{best.change[1:]} would give it {_gain(best, tasks, rounding, of_work)}.")
     sentences += more_weight(weight)
     for gains in (rule, limit, parallelism):
         if (best := _best(gains)) is not None:
-            sentences.append(f"{best.change[0].upper()}{best.change[1:]} would give it {_gain(best, tasks, rounding)}.")
+            sentences.append(f"{best.change[0].upper()}{best.change[1:]} would give it {_gain(best, tasks, rounding, of_work)}.")
     if (best := _best(placement)) is not None:
-        sentences.append(f"If it {best.change}, it would have {_gain(best, tasks, rounding)}.")
+        sentences.append(f"If it {best.change}, it would have {_gain(best, tasks, rounding, of_work)}.")
     if not any(map(_best, (capacity, weight, rule, limit, parallelism, placement))):
         sentences = [*idle, none_helps(len(found))]
     late = [gain.note for gain in found if gain.note]
@@ -61,10 +61,10 @@ def _best(found: Sequence[Gain]) -> Gain | None:
     return min(good, key=lambda gain: gain.by_solving is None, default=None)
 
 
-def _gain(gain: Gain, tasks: Number, rounding: Callable[[float], float]) -> str:
+def _gain(gain: Gain, tasks: Number, rounding: Callable[[float], float], of_work: str) -> str:
     more: Any = gain.best_known
     by_price: Any = gain.by_price
-    text = plural(more, "task", digits=3)
+    text = of_work + plural(more, "task", digits=3)
     if tasks > 0:
         text += f" more ({part_more(more, tasks)})"
     if gain.by_solving is None:

@@ -56,7 +56,7 @@ class ExactLevelPrices:
         if level is None or level.prices is None or view.shares.ndim != 1 or not isinstance(view.question, Optimum):
             return None
         found = cls(view, user, level)
-        return found if found.tasks(allocation.instance) == view.tasks_per_user[user] else None
+        return found if found.tasks(allocation.instance) == view.work[user] else None
 
     @property
     def table(self) -> Any:
@@ -64,7 +64,7 @@ class ExactLevelPrices:
         return self.level.prices
 
     def tasks(self, instance: Instance, servers: IntArray | None = None) -> Fraction | None:
-        """Return the tasks of the user at t', the highest level that the prices allow in another instance.
+        """Return the tasks (with speeds, the work) of the user at t', the highest level that the prices allow in another instance.
 
         ``servers`` has, for each row of the instance, the position of the same row in the present one.
         """
@@ -88,7 +88,7 @@ class ExactLevelPrices:
         for n, each in zip(names.pair_users.tolist(), per_level.tolist(), strict=True):
             worth[n].add(each)
         differ = np.array([len(each) > 1 for each in worth], bool)  # a share does not determine a number of tasks
-        by_share = member & ~rising & ~view.complete & differ
+        by_share = member & ~rising & (~view.complete | (instance.speeds_given is not None)) & differ
         by_tasks = member & ~rising & ~by_share
         budget = dot(prices.tolist(), program.bounds.tolist())
         budget -= dot(of_share[by_share].tolist(), rationals(view.shares[by_share]).tolist())
@@ -97,11 +97,15 @@ class ExactLevelPrices:
         if total <= 0 or not rising[self.user]:
             return None
         level = max(budget, rational(0)) / total
-        if not differ[self.user]:
-            return from_rational(level / next(iter(worth[self.user])))
+        own = worth[self.user]
+        if instance.speeds_given is not None:  # of a unit of work
+            mine, speeds = np.flatnonzero(names.pair_users == self.user), rationals(instance.exact.speeds[self.user])
+            own = {per_level[j] / speeds[names.pair_servers[j]] for j in mine.tolist()}
+        if len(own) == 1:
+            return from_rational(level / next(iter(own)))
         grown = from_rational(level) / self.level.value  # all tasks of the user grow in proportion to the level
         ratio = instance.exact.weights[self.user] / view.instance.weights[self.user]
-        tasks: Fraction = view.tasks_per_user[self.user] * grown * ratio
+        tasks: Fraction = view.work[self.user] * grown * ratio
         return tasks
 
     def _of_limits(self, program: ExactProgram, servers: IntArray | None) -> ExactArray:

@@ -30,6 +30,7 @@ from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError
 from fairopt.instance import BoolArray, Instance, IntArray
 from fairopt.instance.aggregation import merge
+from fairopt.instance.by_server import by_server_on
 from fairopt.instance.exact_merging import merge_exactly
 from fairopt.instance.fractions import rounding
 from fairopt.instance.tolerances import REACHED
@@ -72,7 +73,7 @@ def gains(
     estimates = [
         None if prices is None or change.notion is not None else prices.tasks(change.instance(), change.servers) for change in changes
     ]
-    own = number(view.tasks_per_user[user])
+    own = number(view.work[user])
     found = [None if tasks is None else clean(tasks - own, own) for tasks in estimates]
 
     # Weights from the user upwards until one helps; one solve for parallelism and each limit; at most _FEW for constraints that prices do
@@ -112,7 +113,7 @@ def prices_of_level(allocation: Allocation, user: int) -> LevelPrices | ExactLev
 
 
 def solved(allocation: Allocation, users: int | BoolArray, change: Change, deadline: Deadline) -> tuple[Number | None, str]:
-    """Return how many tasks more a user, or several together, would have after a change, or None and why that is not known."""
+    """Return how many tasks (or how much work) more a user, or several together, would have after a change, or None and why not."""
     if deadline.left == 0.0:
         return None, "the time limit has passed"
     limit = None if deadline.seconds is None else deadline.left
@@ -123,7 +124,7 @@ def solved(allocation: Allocation, users: int | BoolArray, change: Change, deadl
         answer = rerun(asked, change.instance(), servers=change.servers, time_limit=limit)
     except FairoptError as error:
         return None, str(error)
-    before, after = (number(np.sum(each.tasks_per_user[users])) for each in (allocation.as_known, answer.as_known))
+    before, after = (number(np.sum(each.work[users])) for each in (allocation.as_known, answer.as_known))
     return clean(after - before, before), ""
 
 
@@ -257,6 +258,7 @@ def _larger(
         return instance.replace(
             capacities=capacities,
             counts=counts,
+            **by_server_on(instance, rows),
             eligibility=None if instance.placement is None else instance.placement[:, rows],
             rates=None if written.rates_per_server is None else written.rates_per_server[:, rows],
             servers=[*names, _new_name(names, names[server])] if several else names,

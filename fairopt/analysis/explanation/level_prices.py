@@ -64,11 +64,11 @@ class LevelPrices:
             return None
         found = cls(allocation, user, level.value, table, level.queue_prices)
         tasks = found.tasks(allocation.instance)
-        own = float(allocation.tasks_per_user[user])
+        own = float(allocation.work[user])
         return found if tasks is not None and abs(tasks - own) <= _PROVED * own else None
 
     def tasks(self, instance: Instance, servers: IntArray | None = None) -> float | None:
-        """Return the tasks of the user at t', the highest level that the prices allow in another instance."""
+        """Return the tasks (with speeds, the work) of the user at t', the highest level that the prices allow in another instance."""
         allocation = self.allocation
         assert isinstance(allocation.question, Optimum)
         notion = allocation.question.notion.restricted(servers=servers)
@@ -102,7 +102,7 @@ class LevelPrices:
         member[program.members] = True
         shares = allocation.shares[users]
         rising = member & (shares >= self.value * (1 - _PROVED))
-        complete = member & ~rising & allocation.complete[users]
+        complete = member & ~rising & allocation.complete[users] & (instance.speeds_given is None)
         differ = np.zeros(weight.size, bool)  # worth differs between servers: a share does not determine a number of tasks
         differ[program.pair_users[per_level > least[program.pair_users] * (1 + _PROVED)]] = True
         by_share = member & ~rising & ~complete & differ
@@ -117,9 +117,11 @@ class LevelPrices:
         level = max(budget, 0.0) / total
         own = np.flatnonzero(program.pair_users == group)
         worth = program.utilities[own]
+        if instance.speeds_given is not None:  # of a unit of work
+            worth = worth / merging.instance.speeds[group, program.pair_servers[own]]
         if np.ptp(worth) > _PROVED * worth.max():  # worth differs between servers: all tasks of the user grow in proportion to the level
             ratio = float(instance.weights[self.user] / allocation.instance.weights[self.user])
-            return float(allocation.tasks_per_user[self.user]) * level / self.value * ratio
+            return float(allocation.work[self.user]) * level / self.value * ratio
         part = float(merging.user_part[self.user])
         return level * float(weight[group]) * part / float(worth[0])
 

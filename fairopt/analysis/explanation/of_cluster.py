@@ -60,10 +60,10 @@ def full_of_cluster(allocation: Allocation, user: int) -> list[FullOfCluster]:
     instance, found = allocation.instance, list[FullOfCluster]()
     whole = allocation.certificate.whole_tasks
     for k, amount in enumerate(instance.shared_capacity):
-        r, demand = instance.n_server_resources + k, instance.shared_demands[:, k]
-        held = np.asarray(allocation.tasks_per_user * demand)
+        r = instance.n_server_resources + k
+        held, demand = instance.held_of(allocation.tasks)[:, r], instance.demands_by_row(user)[instance.eligibility[user], r]
         left, same = amount - held.sum(), rounding(WRITTEN, held)
-        if not demand[user] > 0 or not (left < demand[user] * (1 - rounding(FITS, held)) if whole else left <= same * amount):
+        if not (demand > 0).any() or not (left < demand[demand > 0].min() * (1 - rounding(FITS, held)) if whole else left <= same * amount):
             continue
         found.append(FullOfCluster(r, _stops(allocation, user, r, held > 0), held, number(amount)))
     return sorted(found, key=lambda each: not each.stops)

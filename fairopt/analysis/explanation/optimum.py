@@ -41,8 +41,9 @@ def against_optimum(allocation: Allocation, users: Sequence[int] | IntArray, dea
         best = solve(allocation.instance, notion, sharing=sharing, time_limit=limit, exact=exactly)
     except FairoptError as error:
         return f"There is no exact allocation of {name} to compare with: {error}."
-    has, would = (number(each.tasks_per_user[users].sum()) for each in (allocation.as_known, best.as_known))
+    has, would = (number(each.work[users].sum()) for each in (allocation.as_known, best.as_known))
     rounding = 0 if isinstance(has, Fraction) and isinstance(would, Fraction) else WRITTEN
     same = abs(would - has) <= rounding * max(would, has)
-    how_many = "as much" if same else f"{figure(would)} instead of {figure(has)}"
+    what = "" if allocation.instance.speeds_given is None else "work of "
+    how_many = "as much" if same else f"{what}{figure(would)} instead of {figure(has)}"
     return f"The exact allocation of {name}, of divisible tasks, would give it {how_many}."

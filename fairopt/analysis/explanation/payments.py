@@ -42,9 +42,9 @@ def paid(allocation: Allocation, made: Allocation, user: int, room: Room, progra
     """
     instance, prices = allocation.instance, room.prices
     assert prices is not None
-    x = number(allocation.tasks_per_user[user])
-    of_cluster = np.maximum(shared_prices(instance, allocation.queue_prices), 0) * instance.shared_demands[user]
-    spent = np.append(allocation.tasks[user][:, None] * room.demand * prices, x * of_cluster)
+    x, of_shared = number(allocation.tasks_per_user[user]), instance.demands_by_row(user)[:, instance.n_server_resources :]
+    of_cluster = np.maximum(shared_prices(instance, allocation.queue_prices), 0) * of_shared
+    spent = np.append(allocation.tasks[user][:, None] * room.demand * prices, allocation.tasks[user] @ of_cluster)
     where = [f"{named(thing)} on {named(server)}" for server in instance.servers for thing in room.resources]
     where += [f"{named(name)} of the cluster" for name in instance.shared]
     across = {} if program is None or not allocation.queue_prices else _across(allocation, made, user, program)
@@ -57,7 +57,9 @@ def paid(allocation: Allocation, made: Allocation, user: int, room: Room, progra
         ]
         given = [f"{where[j]} gives it {percent(-spent[j] / total)} of that" for j in np.argsort(spent) if -spent[j] > rounding * total]
         return [f"At the prices that prove this optimum it pays {joined(parts)}{f', and {joined(given, NAMES)}' if given else ''}."]
-    cost = (room.demand * prices).sum(axis=1)[instance.eligibility[user]].min(initial=np.inf) + of_cluster.sum()
+    own = instance.eligibility[user]
+    of_work = ((room.demand * prices).sum(axis=1) + of_cluster.sum(axis=1))[own] / instance.speeds[user][own]
+    cost = of_work.min(initial=np.inf)
     weight = number(instance.weights[user]) if instance.weights.ndim == 1 else 1.0
     if x > 0 or not weight * (1 + rounding) < cost < np.inf:
         return []

@@ -55,14 +55,14 @@ def gains_of_queue(
     return tuple(sorted(found, key=lambda each: -digits(each.best_known)))
 
 
-def what_would_help(found: tuple[Gain, ...], tasks: Number) -> Iterator[str]:
-    """Yield the sentences on the gains: the best of them, and what would give nothing."""
+def what_would_help(found: tuple[Gain, ...], tasks: Number, of_work: str = "") -> Iterator[str]:
+    """Yield the sentences on the gains: the best of them, and what would give nothing; ``of_work``: "the work of " for gains of work."""
     good = [gain for gain in found if gain.best_known > 0]
     if good:
         first, *others = good[:_NAMED]
-        yield f"What would help: {first.change} would give it {_gain(first, tasks)}."
+        yield f"What would help: {first.change} would give it {_gain(first, tasks, of_work)}."
         for gain in others:
-            yield f"{gain.change[0].upper()}{gain.change[1:]} would give it {_gain(gain, tasks)}."
+            yield f"{gain.change[0].upper()}{gain.change[1:]} would give it {_gain(gain, tasks, of_work)}."
     known = [gain for gain in found if gain.by_solving is not None]
     if known and not good:
         if len(known) > 1:
@@ -76,9 +76,9 @@ def what_would_help(found: tuple[Gain, ...], tasks: Number) -> Iterator[str]:
         yield f"{plural(len(late), 'change was', 'changes were')} not solved: {late[0]}."
 
 
-def _gain(gain: Gain, tasks: Number) -> str:
+def _gain(gain: Gain, tasks: Number, of_work: str) -> str:
     more = gain.best_known
-    text = plural(more, "task", digits=3)
+    text = of_work + plural(more, "task", digits=3)
     return f"{text} more ({part_more(more, tasks)})" if tasks > 0 else text
 
 
@@ -107,11 +107,13 @@ def _capacity(allocation: Allocation, users: BoolArray, most: int) -> list[Chang
     view = allocation.as_known
     instance = view.instance
     by_time = allocation.sharing == "tdm"
-    asks = instance.eligibility[users].T.astype(float)
-    wanted = asks.max(axis=1, keepdims=True) if by_time else asks @ (instance.server_demands[users] > 0)
+    wanted = np.zeros((instance.n_servers, 1 if by_time else instance.n_server_resources), bool)
+    for n in np.flatnonzero(users).tolist():
+        demand = instance.demands_by_row(n)[:, : instance.n_server_resources]
+        wanted |= instance.eligibility[n][:, None] & (np.ones((1, 1), bool) if by_time else demand > 0)
     used = view.time_utilization[:, None] if by_time else view.utilization
     offered = np.ones(wanted.shape, bool) if by_time else instance.row_capacity > 0
-    full = (wanted > 0) & offered & (used >= 1 - rounding(WRITTEN, used)) & (instance.counts > 0)[:, None]
+    full = wanted & offered & (used >= 1 - rounding(WRITTEN, used)) & (instance.counts > 0)[:, None]
     value: Any = _prices(view, users, full.shape)
     kind = kinds_of_servers(allocation)
     first = np.unique(kind, return_index=True)[1]

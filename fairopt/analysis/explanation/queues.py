@@ -133,7 +133,9 @@ def stops_of(allocation: Allocation, user: int, reached: list[Stop] | None = Non
         elif row.bound < found[at].row.bound:
             found[at] = stop
     of_cluster = [each for each in full_of_cluster(allocation, user) if each.stops]
-    return [*found, *of_cluster], there | bool(of_cluster)
+    for each in of_cluster:
+        there |= instance.demands_by_row(user)[:, each.resource] > 0
+    return [*found, *of_cluster], there
 
 
 def in_words(stops: Sequence[Stop | FullOfCluster], instance: Instance) -> str:
@@ -294,7 +296,8 @@ def _stops(allocation: Allocation, node: int) -> Iterator[str]:
     because: dict[str, list[str]] = {}
     in_tree = allocation.equalizes
     for n in np.flatnonzero(tree.below[node]):
-        asks = instance.server_demands[n] > 0 if allocation.sharing == "rdm" else np.ones(1, bool)
+        demand = instance.demands_by_row(int(n))[:, : instance.n_server_resources]
+        asks = demand > 0 if allocation.sharing == "rdm" else np.ones((instance.n_servers, 1), bool)
         stops = stops_of(allocation, int(n), reached)[0]
         if not part[n]:
             reason = "cannot run anywhere, or has nothing to run"
@@ -304,7 +307,7 @@ def _stops(allocation: Allocation, node: int) -> Iterator[str]:
             reason = f"is stopped: {in_words(stops, instance)}"
         else:
             there = instance.eligibility[n] & (instance.counts > 0)
-            blocked = asks & (left[there] < instance.server_demands[n] * (1 - rounding(FITS, left)) if counts_whole else full[there])
+            blocked = asks[there] & (left[there] < demand[there] * (1 - rounding(FITS, left)) if counts_whole else full[there])
             free = ~blocked.any(axis=1) & counts_whole & (not isinstance(allocation.question, Optimum))
             what = joined([named(names[r]) for r in np.flatnonzero(blocked.any(axis=0))], _NAMES)
             if free.any():
@@ -336,7 +339,7 @@ def _siblings(allocation: Allocation, own: QueueHoldings, holdings: dict[int, Qu
         _Sibling(named(each.name), each.dominant_share, each.dominant_resource, each.weight, each.tier)
         for each in (holdings[int(v)] for v in tree.children(above) if v != own.node)
     ]
-    parts = safe_ratio(allocation.tasks_per_user[:, None] * instance.demands, instance.total_capacity)
+    parts = safe_ratio(instance.held_of(allocation.tasks), instance.total_capacity)
     parts = parts if allocation.counting is None else allocation.tasks_per_user[:, None] * allocation.counted_parts
     for n in tree.users_of(above):
         weight = instance.weights[n] if instance.weights.ndim == 1 else None

@@ -46,7 +46,7 @@ class Room:
         How many servers the user fills.
     at_its_limit : bool
         Whether the user fills as many servers as its parallelism allows. Then only a server that is faster for the user than one of these
-        would give it more.
+        would give it more. So it is if all its tasks run, and do more on some servers than on others.
     helps : bool array (servers,)
         The rows where another task would increase the total of the user.
     cells : list of (server, resource)
@@ -65,13 +65,18 @@ class Room:
             self.demand = _parts(self.capacity[:, 0], instance.rates[user])[:, None]
         else:
             self.resources, self.capacity, self.used = instance.server_resources, instance.row_capacity, allocation.usage
-            self.demand = np.broadcast_to(instance.server_demands[user], self.capacity.shape)
+            self.demand = instance.demands_by_row(user)[:, : instance.n_server_resources]
         self.at_once = servers_at_once(instance, allocation.tasks)[user]
         self.helps = instance.eligibility[user] & (instance.counts > 0)
         self.at_its_limit = bool(instance.limited[user]) and self._fills_up()
         if self.at_its_limit:
             speed = instance.rates_of_one[user]
             used = allocation.tasks[user] > self.rounding(WRITTEN) * instance.rates[user]
+            speed = speed * instance.speeds[user]
+            self.helps &= speed > speed[used].min(initial=np.inf) * (1 + self.rounding(WRITTEN))
+        if allocation.complete[user] and instance.speeds_given is not None:  # its tasks could only move
+            speed = instance.speeds[user]
+            used = allocation.tasks[user] > self.rounding(WRITTEN) * instance.tasks[user]
             self.helps &= speed > speed[used].min(initial=np.inf) * (1 + self.rounding(WRITTEN))
         asks = (self.demand > 0) & self.helps[:, None]
         left = self.capacity - self.used
@@ -96,6 +101,11 @@ class Room:
         return bool(parallelism - self.at_once <= parallelism * self.rounding(WRITTEN))
 
     @property
+    def has_all(self) -> bool:
+        """Whether all tasks of the user run, where they do most work: nothing could give it more."""
+        return bool(self.allocation.complete[self.user]) and not (self.allocation.instance.speeds_given is not None and self.helps.any())
+
+    @property
     def open_rows(self) -> list[int]:
         """The server rows where another task would help the user, and every resource leaves room."""
         return sorted(set(np.flatnonzero(self.helps).tolist()) - {i for i, _ in self.cells})
@@ -105,7 +115,8 @@ class Room:
         tasks = self.allocation.tasks[:, i]
         if self.allocation.sharing == "tdm":
             return _parts(tasks, self.allocation.instance.rates[:, i])
-        return np.asarray(tasks * self.allocation.instance.demands[:, r])
+        instance = self.allocation.instance
+        return np.asarray(tasks * instance.demands_by_kind[:, instance.kind_of[i], r])
 
     def largest_holders(self, held: FloatArray) -> list[int]:
         """Return the other users who hold most, the largest holder first."""
@@ -161,11 +172,14 @@ def _prices_of_a_sum(allocation: Allocation) -> FloatArray | None:
     if allocation.sharing == "tdm":
         cost = _parts(np.broadcast_to(prices[:, 0], instance.rates.shape), instance.rates)
     else:
-        cost = instance.server_demands @ prices.T
+        cost = instance.cost_of_tasks(prices)
     of_cluster = np.maximum(shared_prices(instance, allocation.queue_prices), 0)
     if of_cluster.any():
-        cost = cost + (instance.shared_demands @ of_cluster)[:, None]
+        cost = cost + (instance.demands_by_kind[:, :, instance.n_server_resources :] @ of_cluster)[:, instance.kind_of]
     worth = allocation.question.notion.utility if not exactly else allocation.question.notion.exact_utility
+    if instance.speeds_given is not None:
+        worth = instance.speeds if worth is None else worth * instance.speeds
+        worth = np.where(worth > 0, worth, 1)
     cost = np.where(instance.eligibility, cost if worth is None else cost / worth, np.inf)
     runs = (allocation.tasks > same * allocation.tasks_per_user[:, None]) & ~allocation.complete[:, None]
     cheapest = np.broadcast_to(cost.min(axis=1, initial=np.inf)[:, None], cost.shape)

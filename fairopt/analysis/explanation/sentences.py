@@ -11,6 +11,7 @@ import numpy as np
 from fairopt.allocation import GIVEN, Allocation, Greedy, Optimum
 from fairopt.analysis.explanation import Gain, Number, number
 from fairopt.analysis.explanation.best_gains import what_helps
+from fairopt.analysis.explanation.by_server import by_server
 from fairopt.analysis.explanation.of_cluster import FullOfCluster
 from fairopt.analysis.explanation.optimum import against_optimum
 from fairopt.analysis.explanation.payments import paid
@@ -21,6 +22,7 @@ from fairopt.analysis.explanation.weights import idle_weight
 from fairopt.analysis.measures import could_run_with, envy_applies, takes_part, violations
 from fairopt.analysis.rerun import notion_of_allocation
 from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance.by_server import work_in_words
 from fairopt.instance.tolerances import NOTHING, WRITTEN
 from fairopt.program import LimitKind, Program
 from fairopt.program.kept_parts import counted_rows
@@ -38,7 +40,7 @@ class Sentences:
         self.made = allocation if made is None else made
         self.allocation, self.instance, self.n, self.room = allocation, allocation.instance, user, room
         self.who = named(self.instance.users[user])
-        self.x = number(allocation.tasks_per_user[user])
+        self.x, self.does = number(allocation.tasks_per_user[user]), number(allocation.work[user])
         self.given = allocation.solver == GIVEN
         self.whole = allocation.certificate.whole_tasks
         self.exact = isinstance(allocation.question, Optimum) and not allocation.certificate.best_found
@@ -58,7 +60,7 @@ class Sentences:
             all_its = number_of_tasks(number(self.instance.tasks[self.n]))
             everything = "its only task" if self.instance.tasks[self.n] == 1 else f"all its {all_its}"
             runs = everything if self.allocation.complete[self.n] else f"{figure(self.x)} of its {all_its}"
-        sentences = [f"{self.who} runs {runs} {self._made()}{self._places()}."]
+        sentences = [f"{self.who} runs {runs} {self._made()}{self._places()}.", *by_server(self.allocation, self.n)]
         sentences += [path] if (path := path_of(self.instance, self.n)) else []
         if self.notion is not None and not self.given:
             sentences.append(f"It is measured by {self.notion.describe_measure(self.instance, self.n)}.")
@@ -94,8 +96,9 @@ class Sentences:
             return [
                 f"A task of {self.who} demands nothing, so all its {number_of_tasks(number(instance.tasks[n]))} fit, whatever others have."
             ]
-        exists, asked = instance.counts > 0, instance.demands[n] > 0
-        asked, scarce = asked[: instance.n_server_resources], asked[instance.n_server_resources :] & (instance.shared_capacity == 0)
+        exists, asked = instance.counts > 0, instance.demands_by_row(n) > 0
+        scarce = asked[:, instance.n_server_resources :].all(axis=0) & (instance.shared_capacity == 0)
+        asked = asked[:, : instance.n_server_resources]
         lacking = exists & ((instance.capacities == 0) & asked).any(axis=1)
         fits = exists & (instance.unconstrained_rates[n] > 0)
         if scarce.any():
@@ -103,7 +106,7 @@ class Sentences:
             return [f"{self.who} gets nothing: its tasks need {none}, and the cluster has none."]
         sentences = [f"{self.who} gets nothing: there is no server where it may run."]
         if lacking.any():
-            missing = np.flatnonzero(asked & (instance.capacities[lacking] == 0).any(axis=0))
+            missing = np.flatnonzero((asked & (instance.capacities == 0))[lacking].any(axis=0))
             what = joined([named(instance.resources[r]) for r in missing[:NAMES]])
             sentences.append(f"Its tasks need {what}, and {self._rows(lacking)} {'lacks' if lacking.sum() == 1 else 'lack'} it.")
         if fits.any():
@@ -182,7 +185,7 @@ class Sentences:
         """Return what stops the user: all its tasks run, its slice is full, its parallelism, or full resources and who holds them."""
         if not self.takes_part:
             return []
-        if self.allocation.complete[self.n]:
+        if self.room.has_all:
             return ["It has all the tasks that it asks for, so nothing stops it."]
         instance, room = self.instance, self.room
         exists, own = instance.counts > 0, instance.eligibility[self.n]
@@ -191,6 +194,8 @@ class Sentences:
         without = of_weight_0(self.instance, self.n) if self.allocation.equalizes else ""
         rows, everywhere = self._own_rows()
         stopped = [] if everywhere else self._stopped(own & (room.helps | ~exists), exists)
+        if self.allocation.complete[self.n]:
+            rows = ["All its tasks run; on other servers they would do more.", *rows]
         return [*rows, *self._kept_guarantees(), *stopped, *([f"It gets nothing beyond guarantees: {without}."] if without else [])]
 
     def _kept_guarantees(self) -> list[str]:
@@ -345,7 +350,8 @@ class Sentences:
 
     def helps(self, found: Sequence[Gain]) -> list[str]:
         """Return the best change of each kind, and what it would give."""
-        return what_helps(found, self.x, idle_weight(self.allocation, user=self.n), self.room.rounding)
+        of_work = "" if self.instance.speeds_given is None else "the work of "
+        return what_helps(found, self.does, idle_weight(self.allocation, user=self.n), self.room.rounding, of_work)
 
     # The others -----------------------------------------------------------------------------------------------------------------
 
@@ -374,19 +380,21 @@ class Sentences:
             return [f"{has} In their queue {first} is served before {then}, so their weights do not compare them."]
         if not envy_applies(self.allocation) or self._has_own_rows or (self.instance.weights[[self.n, m]] == 0).any():
             return [has]
-        would, rounding = min(number(self.would[m]), number(self.instance.tasks[self.n])), self.room.rounding(WRITTEN)
+        would, rounding = number(self.would[m]), self.room.rounding(WRITTEN)
+        would = would if self.instance.speeds_given is not None else min(would, number(self.instance.tasks[self.n]))
         would = would if would > self.room.rounding(NOTHING) else would * 0
-        if would > self.x * (1 + rounding) + self.room.rounding(NOTHING):
+        if would > self.does * (1 + rounding) + self.room.rounding(NOTHING):
             limits = [stop for stop in stops_of(self.allocation, self.n)[0] if isinstance(stop, Stop)]
             reason = f", but a limit stops it: {in_words(limits, self.instance)}" if limits else f": it has reason to envy {name}"
-            verdict = f"{figure(would - self.x)} more than it has{reason}"
-        elif would >= self.x * (1 - rounding):
-            verdict = "as many as it has: nothing to envy"
+            verdict = f"{figure(would - self.does)} more than it has{reason}"
+        elif would >= self.does * (1 - rounding):
+            verdict = f"as {'many' if self.instance.speeds_given is None else 'much'} as it has: nothing to envy"
         else:
-            verdict = f"fewer than its {figure(self.x)}: nothing to envy"
+            fewer = "fewer" if self.instance.speeds_given is None else "less"
+            verdict = f"{fewer} than its {figure(self.does)}: nothing to envy"
         ratio = np.unique(np.atleast_1d(weights[self.n] / weights[m]))
         times = "" if (ratio == 1).all() else f", times {joined([figure(number(each)) for each in ratio])} for the weights"
-        return [f"{has} With what {name} holds{times}, {self.who} could run {number_of_tasks(would)}, {verdict}."]
+        return [f"{has} With what {name} holds{times}, {self.who} could run {work_in_words(self.instance, would, 3)}, {verdict}."]
 
     def _why_ahead(self, m: int) -> str:
         instance, x = self.instance, self.allocation.tasks
@@ -400,7 +408,7 @@ class Sentences:
         if self.allocation.sharing == "tdm":
             return ""
         stopping = [(i, r) for i, r in self.room.cells if self.room.bottleneck(i, r)]
-        spared = {named(self.room.resources[r]) for i, r in stopping if x[m, i] > 0 and instance.demands[m, r] == 0}
+        spared = {named(self.room.resources[r]) for i, r in stopping if x[m, i] > 0 and instance.demands_by_row(m)[i, r] == 0}
         return f", which need no {joined(sorted(spared))}" if spared else ""
 
     def _servers(self, rows: Any) -> str:

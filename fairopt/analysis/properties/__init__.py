@@ -23,7 +23,18 @@ from fairopt.analysis.properties import (
 from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.verdict import Verdict, Witness
 
-__all__ = ["BY_WEIGHTS_ALONE", "CHECKS", "OF_FLAT_LISTS", "OF_SERVERS_ALONE", "OF_TREES", "OF_WHOLE_TASKS", "Case", "Verdict", "Witness"]
+__all__ = [
+    "BY_WEIGHTS_ALONE",
+    "CHECKS",
+    "OF_EQUAL_TASKS",
+    "OF_FLAT_LISTS",
+    "OF_SERVERS_ALONE",
+    "OF_TREES",
+    "OF_WHOLE_TASKS",
+    "Case",
+    "Verdict",
+    "Witness",
+]
 
 CHECKS: dict[str, Callable[[Case], Verdict]] = {
     check.NAME: check.check
@@ -47,6 +58,9 @@ BY_WEIGHTS_ALONE = tuple(
     for check in (sharing_incentive, envy_freeness, bottleneck_fairness, single_resource_fairness, no_justified_complaints, psdsf)
 )
 """Compare users by weights, or look at servers, and mean nothing where named limits allow users different amounts."""
+
+OF_EQUAL_TASKS = tuple(check.NAME for check in (bottleneck_fairness, single_resource_fairness, no_justified_complaints))
+"""Are about tasks that take and do the same on all servers."""
 
 OF_SERVERS_ALONE = tuple(check.NAME for check in (no_justified_complaints, psdsf))
 """Are conditions on each server, and mean nothing where a user is stopped by a row of a notion's own."""

@@ -1,7 +1,7 @@
 """Whole tasks in fractions by branch and bound: does a better integer point exist? Every bound is proved.
 
 The program of whole tasks has a column for each user and single server. Its relaxation is solved in rationals, and its optimum proved by
-prices (`fairopt.analysis.properties.in_fractions`). A node is closed if its optimum does not beat the given value, or if it is infeasible.
+prices (`fairopt.analysis.in_fractions`). A node is closed if its optimum does not beat the given value, or if it is infeasible.
 Otherwise a fractional column is at most its floor in one child node, and at least its ceiling in the other.
 
 *Pareto optimality.* The largest sum of V'[n] with V' >= V must beat the sum of V[n].
@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.analysis.in_fractions import largest
 from fairopt.analysis.properties.case import Case
-from fairopt.analysis.properties.in_fractions import largest
 from fairopt.errors import NoSolution
 from fairopt.instance.fractions import ExactArray
 from fairopt.program.kept_parts import without_breaking
@@ -191,12 +191,12 @@ class _Program:
                 yield {j: 1 / speed[pairs[j][0], i] for j in columns}, 1
                 continue
             for r in range(instance.n_server_resources):
-                yield {j: instance.demands[pairs[j][0], r] for j in columns}, instance.capacities[i, r]
+                yield {j: instance.demands_by_kind[pairs[j][0], instance.kind_of[i], r] for j in columns}, instance.capacities[i, r]
 
     def _of_cluster(self) -> Iterator[tuple[dict[int, Any], Any]]:
         instance = self.case.instance
-        for amount, demand in zip(instance.shared_capacity, instance.shared_demands.T, strict=True):
-            yield {j: demand[n] for j, (n, _) in enumerate(self.columns)}, amount
+        for r, amount in enumerate(instance.shared_capacity, instance.n_server_resources):
+            yield {j: instance.demands_by_kind[n, instance.kind_of[i], r] for j, (n, i) in enumerate(self.columns)}, amount
 
     def _of_users(self) -> Iterator[tuple[dict[int, Any], Any]]:
         instance, speed = self.case.instance, self.case.instance.rates_of_one

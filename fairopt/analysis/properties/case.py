@@ -1,7 +1,8 @@
 """The data that every check reads: the allocation, the worth of its tasks to each user, and the tolerance for rounding.
 
-*Worth.* v[n,i] is the worth of a task of user n on server i. It is 1, unless the notion has utilities that differ between servers
-(``utility=``); then v[n,i] = u[n,i] / max_j u[n,j], so that tasks on the user's best server are the unit. V[n] = sum_i v[n,i] x[n,i].
+*Worth.* v[n,i] is the worth of a task of user n on server i. It is the speed of n on i, the work that the task does there, 1 where no
+speeds are given. If the notion has utilities that differ between servers (``utility=``), it is u[n,i] / max_j u[n,j] times as much, so that
+tasks on the user's best server are the unit. V[n] = sum_i v[n,i] x[n,i].
 
 *Rounding.* A difference counts for user n only if it is larger than
 
@@ -15,7 +16,7 @@ that follows from them: `Case.same` and slack are 0, and ties are ties. Where th
 `Case.in_floats` is the same case in floats, for what is no question of arithmetic.
 
 *Parallelism.* A user with limited parallelism fills its fastest servers first, as many as it may be on at once. If its tasks are also worth
-more on some servers than on others, this order is not optimal; a check that needs the optimum does not apply (`Case.tangled`).
+more on some servers than on others, the best choice is a linear program (`fairopt.analysis.bundles`).
 
 *Tasks.* T[n] is the number of tasks that the notion counts: under "bbf", a user without a task limit asks for one task.
 
@@ -37,11 +38,13 @@ from typing import Any
 import numpy as np
 
 from fairopt.allocation import Allocation, Optimum
+from fairopt.analysis.bundles import Row, by_bundle, most_of, rows_of_user
 from fairopt.analysis.measures import Violation, takes_part, violations
-from fairopt.analysis.properties.own_rows import most_within, rows_of
+from fairopt.analysis.properties.own_rows import rows_about, rows_of
 from fairopt.analysis.rerun import notion_of_allocation
 from fairopt.certificate import allocation_excess
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.instance.by_server import work_in_words
 from fairopt.instance.fractions import from_rationals
 from fairopt.instance.shared import within_shared
 from fairopt.instance.tolerances import FITS, WRITTEN
@@ -50,11 +53,8 @@ from fairopt.program import LimitKind, Program
 from fairopt.program.parallelism import tasks_within
 from fairopt.program.stated_rows import StatedRow
 
-__all__ = ["PATIENCE", "TANGLED", "Case", "as_asked", "capped", "quietly"]
+__all__ = ["PATIENCE", "Case", "as_asked", "quietly"]
 
-TANGLED = (
-    "Does not apply: users of limited parallelism have tasks of different worth on different servers, so what they could run is not unique."
-)
 PATIENCE = 60.0  # seconds for each search, if no time limit is given
 
 
@@ -170,11 +170,11 @@ class Case:
         if self.notion is not None:
             utility = self.notion.utility if self.radius is None else self.notion.exact_utility
         if utility is None or utility.shape[1] == 1:
-            return None
+            return self.instance.speeds_given
         own = np.where(self.instance.eligibility, utility, 0)
         best = own.max(axis=1, keepdims=True)
         worth: FloatArray = np.divide(own, best, out=np.zeros_like(own), where=best > 0)
-        return worth
+        return worth * self.instance.speeds
 
     def values(self, tasks: FloatArray) -> FloatArray:
         """V[n] of (users, servers) tasks, (users,)."""
@@ -207,27 +207,29 @@ class Case:
     def at_most(self, possible: FloatArray, part: Any = 1) -> FloatArray:
         """Return the largest worth for each user, (users,), of at most ``possible`` tasks, (users, servers), and at most T[n] in all.
 
-        Of each resource of the cluster, a user has this ``part``, as in `fairopt.instance.shared.within_shared`.
+        Of each resource of the cluster, a user has this ``part``: a number, or an array (users,) or (users, resources).
         """
-        limits = within_shared(self.instance, self.instance.tasks, part)
-        if self.worth is None:
-            most = np.asarray(np.minimum(tasks_within(self.instance, possible), limits))
-        else:
-            most = np.array([capped(row, worth, limit) for row, worth, limit in zip(possible, self.worth, limits, strict=True)])
-        for n in np.flatnonzero(most > 0) if self.own_rows else ():
-            within = self.within_rows(int(n), possible[n], limits[n])
-            most[n] = most[n] if within is None else within
-        return most
+        instance = self.instance
+        if self.worth is None and not self.own_rows and not by_bundle(instance):
+            return np.asarray(np.minimum(tasks_within(instance, possible), within_shared(instance, instance.tasks, part)))
+        parts = np.broadcast_to(np.reshape(part, (-1, 1)) if np.ndim(part) < 2 else part, (instance.n_users, instance.n_resources))
+        amounts = parts[:, instance.n_server_resources :] * instance.shared_capacity
+        most = self.zeros(instance.n_users)
+        for n in np.flatnonzero((possible > 0).any(axis=1)):
+            most[n] = self.most_of(int(n), possible[n], rows_of_user(instance, int(n), amounts[n]))
+        return np.asarray(most)
 
-    def within_rows(self, n: int, possible: FloatArray, limit: Any) -> Any:
-        """Return the largest worth of these tasks, (servers,), of a user, ``limit`` in all, within its `own_rows`; None: none binds."""
-        worth = np.ones(possible.size, possible.dtype) if self.worth is None else self.worth[n]
-        return most_within(self.instance, self.own_rows, n, possible, worth, limit, self.time_limit)
+    def most_of(self, n: int, possible: FloatArray, rows: list[Row]) -> Any:
+        """Return the largest worth for a user of at most ``possible`` tasks, (servers,), within these rows and its `own_rows`."""
+        return most_of(possible, self.worth_to(n), [*rows, *self.rows_about(n)], self.time_limit)
 
-    @property
-    def tangled(self) -> bool:
-        """Whether `at_most` is only a bound, because both worth and speed differ between servers."""
-        return self.worth is not None and bool(self.instance.limited.any())
+    def worth_to(self, n: int) -> FloatArray:
+        """v[n,i] of a user, (servers,)."""
+        return np.asarray(self.zeros(self.instance.n_servers) + 1 if self.worth is None else self.worth[n])
+
+    def rows_about(self, n: int) -> list[Row]:
+        """Return the `own_rows` as limits on the tasks of a user, as if it were alone in them."""
+        return rows_about(self.instance, self.own_rows, n)
 
     @cached_property
     def limits_exceeded(self) -> list[Violation]:
@@ -263,7 +265,11 @@ class Case:
     @cached_property
     def complete(self) -> BoolArray:
         """Which users have all their tasks where they are worth most, and so cannot gain, (users,)."""
-        complete: BoolArray = self.value >= self.instance.tasks * (1 - self.same(FITS))
+        most = self.instance.tasks
+        if self.worth is not None:
+            best = np.where(self.instance.eligibility, self.worth, 0).max(axis=1)
+            most = np.where(best > 0, most * np.where(best > 0, best, 1), 0)
+        complete: BoolArray = self.value >= most * (1 - self.same(FITS))
         return complete
 
     def deadline(self) -> float:
@@ -273,6 +279,10 @@ class Case:
     def name(self, n: int) -> str:
         """Return the name of a user, in quotes."""
         return f'"{self.instance.users[n]}"'
+
+    def amount(self, value: Any) -> str:
+        """Return an amount of worth in words: "3 tasks", or with speeds "the work of 3 tasks"."""
+        return work_in_words(self.instance, value)
 
 
 def as_asked(allocation: Allocation) -> Allocation:
@@ -294,17 +304,6 @@ def as_asked(allocation: Allocation) -> Allocation:
         return allocation
     as_given = np.where(np.isfinite(instance.tasks), instance.given("tasks"), tasks)
     return dataclasses.replace(allocation, instance=instance.replace(tasks=as_given))
-
-
-def capped(possible: FloatArray, worth: FloatArray, limit: Any) -> FloatArray:
-    """Return the worth of at most ``possible`` tasks on each server, (..., servers), and ``limit`` in all; the best servers first.
-
-    >>> float(capped(np.array([2.0, 3.0]), np.array([0.5, 1.0]), 4.0))
-    3.5
-    """
-    order = np.argsort(-worth, kind="stable")
-    ran: FloatArray = np.diff(np.minimum(np.cumsum(possible[..., order], axis=-1), limit), prepend=0, axis=-1)
-    return np.asarray(ran @ worth[order])
 
 
 @contextmanager

@@ -7,7 +7,8 @@ The envy of user n towards user m is
 tasks, counted server by server. Under time division, the sum is sum_i phi[n] / phi[m] x[m,i] gamma[n,i] / gamma[m,i]. Parts of tasks count.
 Of the resources of the cluster n has phi[n] / phi[m] of what m has of each, for all its tasks together.
 A user with a parallelism fills at most that many servers (Khamse-Ashari et al. 2017, section II-A, server by server;
-`fairopt.analysis.measures`).
+`fairopt.analysis.measures`). Where demands or speeds differ by server, d[m,r] and d[n,r] are those on server i, and envy compares work: the
+most that T[n] tasks of n could do with it, the fastest servers first.
 
 In a tree of queues the children of one queue (or of the root) are compared with each other: its users, and the queues in it with everything
 below them. A queue envies a sibling if, with what the sibling holds, scaled by weight, nobody below it would lose and somebody would gain;
@@ -22,14 +23,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import scipy
 
-from fairopt.analysis.measures import beyond_guarantees, envy_applies, with_shared_of_others, with_what_others_hold
-from fairopt.analysis.properties.case import TANGLED, Case, capped
-from fairopt.analysis.properties.in_fractions import largest
+from fairopt.analysis.bundles import most_with_others
+from fairopt.analysis.measures import beyond_guarantees, envy_applies, with_what_others_hold
+from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.siblings import Child, Families, named_child, not_compared
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
-from fairopt.instance import FloatArray, safe_ratio
+from fairopt.instance import FloatArray
 from fairopt.wording import figure, joined, plural, quotient
 
 __all__ = ["NAME", "check"]
@@ -42,15 +42,13 @@ def check(case: Case) -> Verdict:
     instance = case.instance
     if not envy_applies(case.allocation):
         return does_not_apply(NAME, "Does not apply: with weights per resource, no single number scales another user's time on a server.")
-    if case.tangled:
-        return does_not_apply(NAME, TANGLED)
     best: Any = 0
     pair, enviers = (0, 0), 0
     node, beyond = instance.tree.user_node, beyond_guarantees(case.allocation)
     by_user = case.worth is not None or bool(case.own_rows)
     for first, would in _by_worth(case, beyond) if by_user else with_what_others_hold(case.allocation, beyond):
         users = np.arange(first, first + len(would))
-        envy = (would if by_user else np.minimum(would, instance.tasks[users, None])) - case.value[users, None]
+        envy = would - case.value[users, None]
         envy[np.arange(users.size), users] = 0
         envy[~case.part[users]] = 0
         envy[(node[users, None] != node) | instance.tree.listed[node]] = 0  # of users in other queues, or one after the other
@@ -77,7 +75,7 @@ def check(case: Case) -> Verdict:
     scale = ", times the weights of each resource" if weights.ndim == 2 else scale
     bundle = joined([f"{plural(held[i], 'task')} on {instance.servers[i]}" for i in most], 3)
     witness = Witness(
-        f"{case.name(n)} runs {plural(case.value[n], 'task')}. With what {case.name(m)} holds where {case.name(n)} may run{scale} it "
+        f"{case.name(n)} runs {case.amount(case.value[n])}. With what {case.name(m)} holds where {case.name(n)} may run{scale} it "
         f"would run {figure(case.value[n] + best, 6)}: with what {bundle} of {case.name(m)} take.",
         (instance.users[n], instance.users[m]),
         tuple(instance.servers[i] for i in most),
@@ -123,7 +121,7 @@ def _among_queues(case: Case) -> Verdict:
         beyond = " of each resource beyond its guarantee of this resource" if other.is_queue else " beyond its guarantee"
     nobody = ", and nobody below it would run less" if child.is_queue else ""
     witness = Witness(
-        f"{named_child(case, child, first=True)} runs {plural(has, 'task')}. With what {of} holds{beyond}{scale} it would run "
+        f"{named_child(case, child, first=True)} runs {case.amount(has)}. With what {of} holds{beyond}{scale} it would run "
         f"{figure(has + envy, 6)}{nobody}.",
         tuple(case.instance.users[n] for n in (*child.users, *other.users)),
     )
@@ -132,44 +130,6 @@ def _among_queues(case: Case) -> Verdict:
 
 def _by_worth(case: Case, beyond: FloatArray) -> Iterator[tuple[int, FloatArray]]:
     """Do the same as `with_what_others_hold` where worth differs between servers, or the notion has rows of its own; user by user."""
-    instance, x = case.instance, beyond
-    worths = np.ones(x.shape, x.dtype) if case.worth is None else case.worth
-    weights = instance.weights if instance.weights.ndim == 2 else instance.weights[:, None]
-    for n in case.members:
-        scale = weights[n] / weights
-        if case.sharing == "tdm":
-            time = np.divide(x, instance.rates, out=np.zeros_like(x), where=instance.rates > 0)
-            could = scale * time * instance.rates[n]
-        else:
-            own = instance.server_demands[n]
-            asks = own > 0
-            of_each = scale[:, : own.size] if scale.shape[1] > 1 else scale
-            ratio = (of_each * instance.server_demands)[:, asks] / own[asks]
-            could = x * ratio.min(axis=1)[:, None] if asks.any() else np.full(x.shape, np.inf, x.dtype)
-        could = np.where(instance.eligibility[n], could, 0)
-        most = np.minimum(with_shared_of_others(instance, x.sum(axis=1), np.array([n]))[0], instance.tasks[n])
-        would = capped(could, worths[n], most[:, None])
-        parallelism = instance.parallelism[n]
-        if parallelism < np.inf:  # a scaled bundle may fill more servers than there are
-            part = np.where(instance.eligibility[n], safe_ratio(1, instance.rates_of_one[n]), 0)
-            for m in np.flatnonzero(could @ part > parallelism):
-                would[m] = _best_within(case, could[m], worths[n], most[m], part, parallelism)
-        if case.own_rows:
-            for m in np.flatnonzero(would > case.value[n]):
-                within = case.within_rows(int(n), could[m], most[m])
-                would[m] = would[m] if within is None else within
-        yield int(n), would[None, :]
-
-
-def _best_within(case: Case, possible: FloatArray, worth: FloatArray, tasks: Any, part: FloatArray, parallelism: Any) -> Any:
-    """Return the largest worth of at most ``possible`` tasks on each server, ``tasks`` in all; a task takes ``part`` of a server."""
-    in_all = [min(tasks, possible.sum()), parallelism]
-    if case.radius is not None:
-        size = worth.size
-        entries = [(0, i, 1) for i in range(size)] + [(1, i, part[i]) for i in range(size)] + [(2 + i, i, 1) for i in range(size)]
-        point = largest(worth.tolist(), entries, [*in_all, *possible.tolist()], case.time_limit)
-        assert point is not None
-        return point @ worth
-    bounds = [(0.0, float(most)) for most in possible]
-    found: Any = scipy.optimize.linprog(-worth, A_ub=np.vstack([np.ones(worth.size), part]), b_ub=in_all, bounds=bounds)
-    return float(-found.fun)
+    for n in case.members.tolist():
+        own = case.worth_to(n), case.value[n], case.rows_about(n)
+        yield n, most_with_others(case.instance, case.sharing, n, beyond, *own)[None]

@@ -67,7 +67,7 @@ def _users(case: Case) -> list[tuple[int, float | Fraction]]:
 def _of_queue(case: Case, node: int, promise: Guaranteed) -> _Lacking:
     instance, tree = case.instance, case.instance.tree
     r = instance.resources.index(promise.resource)
-    users = np.flatnonzero(tree.below[node] & (instance.demands[:, r] > 0))
+    users = np.flatnonzero(tree.below[node] & instance.kinds.demand(r))
 
     def witness() -> Witness:
         text = (
@@ -77,7 +77,7 @@ def _of_queue(case: Case, node: int, promise: Guaranteed) -> _Lacking:
         )
         return Witness(text, tuple(instance.users[n] for n in users))
 
-    return promise.missing / instance.demands[users, r].max(), witness
+    return promise.missing / instance.demands_by_kind[users, :, r].max(), witness
 
 
 def _of_user(case: Case, n: int, lack: float | Fraction) -> _Lacking:
@@ -103,13 +103,13 @@ def could_hold_alone(allocation: Allocation, node: int, promise: Guaranteed) -> 
         if promise.group and quota.name == promise.group:
             servers = np.isin(instance.servers, quota.servers)
     users = instance.tree.below[node]
-    demands = instance.demands[users, instance.resources.index(promise.resource)].astype(np.float64)
-    return f"Alone in the cluster it could hold {promise.figure(float(demands @ tasks[np.ix_(users, servers)].sum(axis=1)), 6)}. "
+    held = instance.kinds.held(tasks, servers, instance.resources.index(promise.resource))[users].sum()
+    return f"Alone in the cluster it could hold {promise.figure(float(held), 6)}. "
 
 
 def _alone(allocation: Allocation, owner: int) -> FloatArray | None:
     """Return the tasks that the guarantee of a node, or of a user behind the nodes, gives it alone; None where nothing proves them."""
-    if allocation.instance.demands.dtype == object:
+    if allocation.instance.capacities.dtype == object:
         return None
     sharing: Any = allocation.sharing
     try:
@@ -129,9 +129,9 @@ def held_beyond(allocation: Allocation, node: int, promise: Guaranteed) -> str:
     for quota in tree.queues[node - 1].quotas:
         if group and quota.name == group:
             servers = np.isin(instance.servers, quota.servers)
-    per_user = instance.demands[:, r] * allocation.tasks[:, servers].sum(axis=1)
+    per_user = instance.kinds.held(allocation.tasks, servers, r)
     owed = _owed(instance, r, servers)
-    mine = tree.below[node] & (instance.demands[:, r] > 0)
+    mine = tree.below[node] & instance.kinds.demand(r)
     open_to = servers & instance.eligibility[mine].any(axis=0)
     shared = r - instance.n_server_resources
     if shared < 0:
@@ -148,7 +148,7 @@ def held_beyond(allocation: Allocation, node: int, promise: Guaranteed) -> str:
             if other != node:
                 found.append((per_user[tree.below[other]].sum() - owed[other], tree.name(int(other))))
         for n in tree.users_of(above):
-            found.append((per_user[n] - instance.guarantees[n] * instance.demands[n, r], instance.users[n]))
+            found.append((per_user[n] - instance.guarantees[n] * instance.demands_by_kind[n, :, r].max(), instance.users[n]))
         node = above
     order = sorted((each for each in found if each[0] > same * per_user.sum()), reverse=True)
     sentences = []
@@ -172,7 +172,7 @@ def _kept(allocation: Allocation, r: int, users: BoolArray, free: FloatArray) ->
     usable = total
     for keeping in keepings_of(instance):
         if keeping.resource == r and users.any():
-            held = keeping.held(allocation.tasks[:, keeping.servers].sum(axis=1) * instance.demands[:, r])
+            held = keeping.held(instance.kinds.held(allocation.tasks, keeping.servers, r))
             rooms = keeping.rooms(held)
             room = max(max(rooms[k] for k in set(keeping.nearest[users].tolist())), 0)
             usable = min(usable, number(free[~keeping.servers].sum()) + min(number(free[keeping.servers].sum()), room))
@@ -182,8 +182,8 @@ def _kept(allocation: Allocation, r: int, users: BoolArray, free: FloatArray) ->
 def _owed(instance: Instance, r: int, servers: BoolArray) -> FloatArray:
     """Return the guarantee of each node on some servers: its own, or the sum of its children's guarantees if that is larger, (nodes,)."""
     tree, resource = instance.tree, instance.resources[r]
-    owed: FloatArray = np.zeros(tree.n_nodes, instance.demands.dtype)
-    np.add.at(owed, tree.user_node, instance.guarantees * instance.demands[:, r])
+    owed: FloatArray = np.zeros(tree.n_nodes, instance.capacities.dtype)
+    np.add.at(owed, tree.user_node, instance.guarantees * instance.demands_by_kind[:, :, r].max(axis=1))
     for node in tree.order:
         queue = tree.queues[node - 1]
         own = queue.guarantee.get(resource, 0)

@@ -2,7 +2,8 @@
 
 U[n] = sum_i u[n,i] x[n,i] / phi[n]. If the goal of the notion is a leximin of shares, U[n] is the share of the notion. For any other
 allocation, U[n] is the weighted global dominant share; if the instance has rates, U[n] is the part of what the user would run alone,
-x[n] / (phi[n] sum_i gamma[n,i]) (Kesidis et al. 2018, definition 1 and equation (3)).
+x[n] / (phi[n] sum_i gamma[n,i]) (Kesidis et al. 2018, definition 1 and equation (3)). Where tasks do other work on other servers, it is
+the share of the work that they do.
 
 An allocation is U-max-min fair if and only if its shares are those of the exact leximin, which are unique. If the allocation has levels
 with prices, the prices prove it (`fairopt.certificate.levels`). Otherwise the exact leximin is solved and compared. Among the users with a
@@ -30,10 +31,10 @@ from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply
 from fairopt.analysis.properties.whole_tasks import best_sorted, largest_totals, proved
 from fairopt.certificate import certify
 from fairopt.errors import FairoptError, NoSolution
-from fairopt.instance import FloatArray, Instance, safe_ratio
+from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import Notion, ShareNotion, Stated
-from fairopt.models.share_notion import dominant_share
+from fairopt.models.share_notion import by_work, dominant_share, share_of_work
 from fairopt.program import LimitKind, Program, Solution, Stage
 from fairopt.solving import notion_of, solve, without_remarks
 from fairopt.wording import figure, joined, plural
@@ -55,11 +56,12 @@ def check(case: Case) -> Verdict:
         share = share / instance.weights if instance.weights.ndim == 1 else share
         return judge(case, NAME, np.broadcast_to(share[:, None], instance.eligibility.shape), f"share under {case.notion.name}")
     if instance.rates_per_server is None:
-        per_task, what = dominant_share(instance, instance.total_capacity), "dominant share"
+        of_work = share_of_work(instance, None) if instance.differs_by_server else dominant_share(instance, instance.total_capacity)
+        what = "dominant share"
     else:
-        per_task, what = safe_ratio(1, case.rates.sum(axis=1)), "part of what it runs alone"
-    share = per_task / instance.weights if instance.weights.ndim == 1 else per_task
-    return judge(case, NAME, np.broadcast_to(share[:, None], instance.eligibility.shape), what)
+        of_work, what = safe_ratio(1, (case.rates * instance.speeds).sum(axis=1)), "part of what it runs alone"
+    share = of_work / instance.weights if instance.weights.ndim == 1 else of_work
+    return judge(case, NAME, by_work(instance, np.broadcast_to(share[:, None], instance.eligibility.shape)), what)
 
 
 def judge(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
@@ -82,7 +84,7 @@ def judge(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
         return does_not_apply(name, f"Undecided: the exact shares are not known: {error}")
     best_tasks = case.tasks_of(exact)
     own, best = (_shares(share, tasks, case) for tasks in (case.allocation.tasks, best_tasks))
-    per_task = np.where(usable, share, 0).max(axis=1)
+    per_task = _share_of_worth(case, share, usable)
     gain = np.divide(best - own, per_task, out=np.zeros_like(own), where=per_task > 0)
     rising = np.flatnonzero(gain > case.slack)
     if not rising.size:
@@ -109,7 +111,7 @@ def _witness(case: Case, tasks: FloatArray, own: FloatArray, best: FloatArray, n
     others = f"; those who lose are {joined(told, 3)}" if told else "; nobody loses"
     return Witness(
         f"{case.name(n)} has a {what} of {figure(own[n], 6)} and can have {figure(best[n], 6)}: "
-        f"{plural(case.values(tasks)[n], 'task')} instead of {figure(case.value[n], 6)}{others}.",
+        f"{case.amount(case.values(tasks)[n])} instead of {figure(case.value[n], 6)}{others}.",
         (case.instance.users[n], *(case.instance.users[m] for m in order)),
         tasks=tasks.copy(),
     )
@@ -138,8 +140,18 @@ def _ranked(case: Case, own: FloatArray, best: FloatArray) -> tuple[FloatArray, 
 
 
 def _bare(case: Case) -> Instance:
-    """Return the instance without weights; the shares contain them."""
-    return case.in_floats.instance.replace(weights=None)
+    """Return the instance without weights and speeds; the shares of tasks contain them."""
+    instance = case.in_floats.instance
+    if instance.speeds_given is None:
+        return instance.replace(weights=None)
+    return instance.replace(weights=None, speeds=None, eligibility=instance.eligibility)
+
+
+def _share_of_worth(case: Case, share: FloatArray, usable: BoolArray) -> FloatArray:
+    """Return the share of what is worth one task, (users,); with speeds of a unit of work."""
+    if case.instance.speeds_given is None:
+        return np.asarray(np.where(usable, share, 0).max(axis=1))
+    return np.asarray(np.divide(share, case.instance.speeds, out=np.zeros_like(share), where=usable).max(axis=1))
 
 
 def _shares(share: FloatArray, tasks: FloatArray, case: Case) -> FloatArray:

@@ -10,21 +10,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy
 
 from fairopt.allocation import Allocation, Optimum
-from fairopt.analysis.properties.in_fractions import largest
+from fairopt.analysis.bundles import Row
 from fairopt.errors import Unsupported
-from fairopt.instance import FloatArray, Instance
+from fairopt.instance import Instance
 from fairopt.instance.fractions import from_rational, from_rationals
-from fairopt.instance.tolerances import SAME
 from fairopt.models import Notion, Sharing
 from fairopt.program import LimitKind
 from fairopt.program.kept_parts import KeptParts
 from fairopt.program.queue_limits import limit_rows
 from fairopt.program.stated_rows import StatedRow
 
-__all__ = ["most_within", "refuse_ruled", "rows_of"]
+__all__ = ["refuse_ruled", "rows_about", "rows_of"]
 
 
 def refuse_ruled(allocation: Allocation, what: str) -> None:
@@ -65,43 +63,13 @@ def rows_of(notion: Notion, instance: Instance, sharing: Sharing, *, exactly: bo
     return tuple(found)
 
 
-def most_within(
-    instance: Instance, rows: Sequence[StatedRow], user: int, possible: FloatArray, worth: FloatArray, tasks: Any, time_limit: float | None
-) -> Any:
-    """Return the largest worth of at most ``possible`` tasks on each server and ``tasks`` in all, within these rows; None if none binds.
-
-    Parameters
-    ----------
-    possible, worth : arrays (servers,)
-    tasks : number
-        inf for no limit.
-    """
-    exactly = possible.dtype == object
-    right, left = [], []
+def rows_about(instance: Instance, rows: Sequence[StatedRow], user: int) -> list[Row]:
+    """Return these rows as limits on the tasks of one user, as if it were alone in them."""
+    found = []
     for row in rows:
         mine = row.at_users == user
-        if not mine.any():
-            continue
-        uses = np.zeros(possible.size, possible.dtype)
-        uses[row.at_servers[mine]] = row.values[mine]
-        if uses @ possible > row.bound * (1 if exactly else 1 + SAME):
-            left.append(uses)
-            right.append(row.bound)
-    if not left:
-        return None
-    if tasks < np.inf:
-        left.append(np.ones(possible.size, possible.dtype))
-        right.append(tasks)
-    if instance.limited[user]:
-        rates = instance.rates_of_one[user]
-        left.append(np.divide(1, rates, out=np.zeros(possible.size, possible.dtype), where=rates > 0))
-        right.append(instance.parallelism[user])
-    if exactly:
-        own = [(k, i, value) for k, uses in enumerate(left) for i, value in enumerate(uses.tolist())]
-        own += [(len(left) + i, i, 1) for i in range(possible.size)]
-        point = largest(worth.tolist(), own, [*right, *possible.tolist()], time_limit)
-        assert point is not None
-        return point @ worth
-    bounds = [(0.0, float(most)) for most in possible]
-    found: Any = scipy.optimize.linprog(-worth, A_ub=np.array(left, float), b_ub=np.array(right, float), bounds=bounds, method="highs")
-    return float(-found.fun)
+        if mine.any():
+            per_task = np.zeros(instance.n_servers, instance.capacities.dtype)
+            per_task[row.at_servers[mine]] = row.values[mine]
+            found.append(Row(per_task, row.bound))
+    return found

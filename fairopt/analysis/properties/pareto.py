@@ -5,8 +5,9 @@ q[n] = min over the servers i where n may run of (sum_r p[i,r] d[n,r]) / v[n,i].
 
     p.c >= sum_m q[m] V'[m] >= sum_m q[m] V[m] + q[n] (V'[n] - V[n]),      so      V'[n] - V[n] <= (p.c - sum_m q[m] V[m]) / q[n].
 
-Any prices give such a bound. The check uses the prices of the allocation (for a leximin, those of each level), which takes only array
-operations. A user with all its tasks gains nothing. If the bounds do not exclude a gain, a linear program looks for an improvement:
+Any prices give such a bound (d is the demand on server i, where it differs). The check uses the prices of the allocation (for a leximin,
+those of each level), which takes only array operations. A user with all its tasks gains nothing. If the bounds do not exclude a gain, a
+linear program looks for an improvement:
 
     maximise   sum_n (V'[n] - V[n]) / R[n]     subject to   V' >= V,   and all limits of the instance.
 
@@ -33,9 +34,9 @@ import scipy
 import scipy.sparse as sp
 
 from fairopt.allocation import Allocation
+from fairopt.analysis.in_fractions import largest
 from fairopt.analysis.properties.branching import better_for_all, single_servers_known
 from fairopt.analysis.properties.case import PATIENCE, Case
-from fairopt.analysis.properties.in_fractions import largest
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, judged_in_floats, violated
 from fairopt.analysis.properties.whole_tasks import largest_totals, more_for_somebody, one_more, proved
 from fairopt.errors import FairoptError, NoSolution
@@ -94,7 +95,7 @@ def _verdict(case: Case, tasks: FloatArray, none: str, how: str) -> Verdict:
         return holds(NAME, how + none)
     order = gains[np.argsort(-gain[gains], kind="stable")]
     who = [
-        f"{case.name(n)} {plural(gain[n], 'task')} more ({figure(case.value[n], 6)} to {figure(case.value[n] + gain[n], 6)})" for n in order
+        f"{case.name(n)} {case.amount(gain[n])} more ({figure(case.value[n], 6)} to {figure(case.value[n] + gain[n], 6)})" for n in order
     ]
     witness = Witness(
         f"The allocation beside it gives {joined(who, 3)}, and takes nothing from anybody.",
@@ -121,10 +122,11 @@ def _most_gain(case: Case) -> FloatArray:
             cost = np.divide(prices[:, 0], rates, out=np.full(rates.shape, np.inf), where=rates > 0)
             spent = float(prices.sum())
         else:
-            cost = np.where(instance.eligibility, instance.server_demands @ prices.T, np.inf)
+            cost = np.where(instance.eligibility, instance.cost_of_tasks(prices), np.inf)
             spent = float((prices * instance.row_capacity).sum())
         if of_cluster.any():
-            cost, spent = cost + (instance.shared_demands @ of_cluster)[:, None], spent + float(of_cluster @ instance.shared_capacity)
+            of_shared = instance.demands_by_kind[:, :, instance.n_server_resources :] @ of_cluster
+            cost, spent = cost + of_shared[:, instance.kind_of], spent + float(of_cluster @ instance.shared_capacity)
         if case.worth is not None:
             cost = np.divide(cost, case.worth, out=np.full(cost.shape, np.inf), where=case.worth > 0)
         cheapest = np.where(case.part, cost.min(axis=1), 0.0)
@@ -326,10 +328,12 @@ def _one_more(case: Case) -> FloatArray | None:
         free = instance.row_capacity - case.allocation.usage
         fits = np.full(tasks.shape, np.inf)
         for r in range(instance.n_server_resources):
-            asks = np.flatnonzero(instance.demands[:, r] > 0)
-            fits[asks] = np.minimum(fits[asks], np.floor(free[:, r] / instance.demands[asks, r, None] + FITS))
-    for demand, left in zip(instance.shared_demands.T, instance.shared_capacity - case.allocation.shared_usage, strict=True):
-        fits[demand > 0] = np.minimum(fits[demand > 0], np.floor(left / demand[demand > 0] + FITS)[:, None])
+            demand = instance.demands_by_kind[:, instance.kind_of, r]
+            left = np.broadcast_to(free[:, r], demand.shape)
+            fits[demand > 0] = np.minimum(fits[demand > 0], np.floor(left[demand > 0] / demand[demand > 0] + FITS))
+    for r, left_of_all in enumerate(instance.shared_capacity - case.allocation.shared_usage, instance.n_server_resources):
+        demand = instance.demands_by_kind[:, instance.kind_of, r]
+        fits[demand > 0] = np.minimum(fits[demand > 0], np.floor(left_of_all / demand[demand > 0] + FITS))
     for row in (row for row in limit_rows(instance) if row.selection is not None):
         each = row.per_task(instance.kinds)
         each = np.where(row.servers, each[:, None], 0) if each.ndim == 1 else each
@@ -371,7 +375,7 @@ def _best_of_whole(case: Case) -> tuple[FloatArray | None, bool]:
     names = [f"{instance.users[n]} ({word})" for word in ("held", "more") for n in case.members]
     doubled = Instance(
         instance.capacities,
-        instance.demands[two],
+        instance.demands_on(two),
         weights=np.repeat([dear, 1.0], case.members.size),
         eligibility=instance.eligibility[two],
         counts=instance.counts,

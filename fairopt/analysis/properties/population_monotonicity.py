@@ -5,7 +5,8 @@ III-C). Three facts are proved and save solves:
 
 * In an exact allocation of divisible tasks, removing either of two identical users (same demand, weight, tasks and servers) has the same
   effect.
-* If two groups of users share no server, directly or through other users, leaving one group does not affect the other.
+* If two groups of users share no server, directly or through other users, and nothing else (shared resources, limits, queues), leaving one
+  group does not affect the other.
 * In a leximin of shares in which the share of a user depends on no other user, m can only lose if a user k *below* m can rise: k has tasks
   left, or tasks that are worth more on another server. Proof: let s be the shares before the user left, which are still feasible, and s'
   the shares after. Among the users with s'[m] < s[m], take one with the smallest s'[m]. As s' is max-min fair, going back to s raises m at
@@ -36,7 +37,7 @@ from fairopt.instance.rule_sides import applying_without
 from fairopt.instance.tolerances import FITS, TINY
 from fairopt.models import ShareNotion
 from fairopt.processes.workers import workers
-from fairopt.wording import figure, joined, plural
+from fairopt.wording import figure, joined
 
 __all__ = ["NAME", "check", "without"]
 
@@ -89,7 +90,8 @@ def without(instance: Instance, z: int) -> tuple[Instance, IntArray]:
     stay = np.flatnonzero(np.arange(instance.n_users) != z)
     return Instance(
         instance.capacities,
-        instance.demands[stay],
+        instance.demands_on(stay),
+        speeds=instance.speeds_on(stay),
         guarantees=instance.guarantees[stay],
         queues=instance.queues,
         queue_of=[instance.queue_of[n] for n in stay.tolist()],
@@ -130,7 +132,7 @@ def _after(case: Case, z: int, tasks: FloatArray) -> Any:
 def _witness(case: Case, z: int, tasks: FloatArray, after: Any, loss: Any) -> Witness:
     losers = np.flatnonzero(loss)
     order = losers[np.argsort(-loss[losers], kind="stable")]
-    told = [f"{case.name(n)} runs {plural(after[n], 'task')} instead of {figure(case.value[n], 6)}" for n in order]
+    told = [f"{case.name(n)} runs {case.amount(after[n])} instead of {figure(case.value[n], 6)}" for n in order]
     users = (*(case.instance.users[n] for n in order), case.instance.users[z])
     return Witness(f"Without {case.name(z)}, {joined(told, 3)}.", users, tasks=tasks.copy(), instance=without(case.instance, z)[0])
 
@@ -148,7 +150,8 @@ def _leaving(case: Case) -> IntArray:
     order = order[leaving[order]]
     if not case.exact or instance.rules:
         return order
-    keys: list[Any] = [instance.demands, instance.eligibility, instance.tasks[:, None], instance.weights.reshape(instance.n_users, -1)]
+    keys: list[Any] = [each.reshape(instance.n_users, -1) for each in (instance.demands_by_kind, instance.weights, instance.tasks)]
+    keys += [instance.eligibility, *([] if instance.speeds_given is None else [instance.speeds])]
     keys.append(np.where(instance.limited, instance.parallelism, np.inf)[:, None])
     keys += [instance.tree.user_node[:, None], instance.tree.places[:, None], instance.guarantees[:, None]]
     rates = known_rates(instance)
@@ -174,7 +177,8 @@ def _felt(case: Case) -> FloatArray:
     size = instance.n_users + instance.n_servers
     graph = sp.csr_array((np.ones(rows.size), (rows, columns + instance.n_users)), shape=(size, size))
     _, group = sp.csgraph.connected_components(graph, directed=False)
-    local = case.exact and case.program is not None
+    across = instance.shared or instance.limits or instance.rules or instance.is_tree or case.own_rows  # users feel others elsewhere
+    local = case.exact and case.program is not None and not across
     own: IntArray = group[: instance.n_users].astype(np.int64) if local else np.zeros(instance.n_users, int)
     others: FloatArray = np.bincount(own, weights=losing.astype(float), minlength=int(own.max()) + 1)[own] - losing.astype(float)
     return others

@@ -11,6 +11,9 @@ from users m whose s[m,i] stays at or above the new s[n,i]. So z is the largest 
     z d[n,r] <= free[i,r] + sum over m of d[m,r] min(x[m,i], max(0, x[m] - S phi[m] gamma[m,i])),    S = (x[n] + z) / (phi[n] gamma[n,i]),
 
 for every r that n uses, and z <= T[n] - x[n]. Parts of tasks count.
+
+*Speeds.* Where tasks do other work on other servers all of this is said of units of work, as in `fairopt.models.psdsf`: x is work, a unit
+of it takes d[n,i,r] / speed[n,i] on server i, and gamma[n,i] is speed[n,i] times as large. A user with finitely many tasks needs one speed.
 """
 
 from __future__ import annotations
@@ -45,6 +48,13 @@ def check(case: Case) -> Verdict:
         return does_not_apply(NAME, f"Does not apply: no single server can check what there is of {names} in the whole cluster.")
     if instance.limited.any():
         return does_not_apply(NAME, "Does not apply: a user has limited parallelism, which no single server can check.")
+    if instance.speeds_given is not None:
+        usable = np.where(instance.eligibility, instance.speeds, 0)
+        slowest = np.where(usable > 0, usable, np.inf).min(axis=1)
+        several = np.isfinite(instance.tasks) & case.part & (slowest < usable.max(axis=1))
+        if several.any():
+            who = case.name(int(several.argmax()))
+            return does_not_apply(NAME, f"Does not apply: {who} has finitely many tasks, and its tasks do other work on other servers.")
     best: Any = 0
     where, lacking = (0, 0), np.zeros(instance.n_users, bool)
     for i in range(instance.n_servers):
@@ -75,14 +85,20 @@ class _Server:
 
     def __init__(self, case: Case, i: int) -> None:
         self.case, self.i = case, i
-        instance, x = case.instance, case.allocation.tasks
-        self.gamma = case.rates[:, i]
-        self.needs = safe_ratio(self.gamma > 0, self.gamma)[:, None] if case.sharing == "tdm" else instance.demands
+        instance, x, of_work = case.instance, case.allocation.tasks, case.instance.speeds_given is not None
+        speeds = instance.speeds[:, i]
+        self.gamma = case.rates[:, i] * speeds if of_work else case.rates[:, i]
+        if case.sharing == "tdm":
+            self.needs = safe_ratio(self.gamma > 0, self.gamma)[:, None]
+        else:
+            demands = instance.demands_by_kind[:, instance.kind_of[i]]
+            self.needs = demands / np.where(speeds > 0, speeds, 1)[:, None] if of_work else demands
         self.capacity = case.zeros(1) + 1 if case.sharing == "tdm" else instance.row_capacity[i]
         self.unit = instance.weights * self.gamma  # tasks for one unit of share
-        self.total = case.allocation.tasks_per_user
-        self.holders: IntArray = np.flatnonzero((x[:, i] > case.same(NOTHING) * self.gamma) & (self.gamma > 0))
-        self.x = x[:, i]
+        self.total = case.allocation.work
+        self.x = x[:, i] * speeds if of_work else x[:, i]
+        self.tasks = np.where(speeds > 0, instance.tasks * np.where(speeds > 0, speeds, 1), 0) if of_work else instance.tasks
+        self.holders: IntArray = np.flatnonzero((self.x > case.same(NOTHING) * self.gamma) & (self.gamma > 0))
         self.free = np.maximum(self.capacity - self.x @ self.needs, 0)
 
     def share(self, n: IntArray) -> FloatArray:
@@ -102,7 +118,7 @@ class _Server:
         needs = self.needs[users]
         room = self._room(self.share(users))
         tasks = np.divide(room, needs, out=np.full(room.shape, np.inf, room.dtype), where=needs > 0).min(axis=1, initial=np.inf)
-        bound: FloatArray = np.minimum(tasks, self.case.instance.tasks[users] - self.total[users])
+        bound: FloatArray = np.minimum(tasks, self.tasks[users] - self.total[users])
         return bound
 
     def gains(self, users: IntArray, bounds: FloatArray) -> FloatArray:
@@ -151,10 +167,10 @@ class _Server:
             elif m >= 0:
                 reasons.append(f"{things[r]} is held by {case.name(m)} (share {figure(self.total[m] / self.unit[m], 6)})")
                 others.append(instance.users[m])
+        more = f"another {plural(gain, 'task')}" if instance.speeds_given is None else f"{case.amount(gain)} more"
         text = (
-            f"On {instance.servers[self.i]}, {case.name(n)} has a share of {figure(own, 6)}: it has {plural(self.total[n], 'task')}, and a "
-            f"share of 1 is {plural(self.unit[n], 'task')}. There, {joined(reasons, 3)}. {case.name(n)} could run another "
-            f"{plural(gain, 'task')}. This takes only what is free, or held by users whose share stays at or above the new share of "
-            f"{case.name(n)}."
+            f"On {instance.servers[self.i]}, {case.name(n)} has a share of {figure(own, 6)}: it has {case.amount(self.total[n])}, and a "
+            f"share of 1 is {case.amount(self.unit[n])}. There, {joined(reasons, 3)}. {case.name(n)} could run {more}. This takes only "
+            f"what is free, or held by users whose share stays at or above the new share of {case.name(n)}."
         )
         return Witness(text, (instance.users[n], *dict.fromkeys(others)), (instance.servers[self.i],))

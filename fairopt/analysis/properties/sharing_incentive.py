@@ -8,7 +8,7 @@ phi[n,r] / sum_m phi[m,r]. The slice of the servers could run
 
 tasks; under time division, phi[n] / sum_m phi[m] gamma[n,i] on each server i (Khamse-Ashari et al. 2017, section III-B; this is the notion
 "uniform"). A user with limited parallelism uses the fastest servers of its slice. The violation is the number of tasks that a user lacks;
-parts of tasks count.
+parts of tasks count. Where tasks do other work on other servers, it is the work that a user lacks of the most that its tasks could do.
 
 In a tree of queues each child c of a queue v (a user, or a queue with everything below it) has a slice of what v holds, the children of the
 root of the whole cluster. What its siblings hold within their guarantees, what they keep by lending limits and do not use, and what
@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.analysis.properties.case import TANGLED, Case
+from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.siblings import Child, Families, named_child, not_compared
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.instance import FloatArray
@@ -45,8 +45,6 @@ def check(case: Case) -> Verdict:
     instance = case.instance
     if instance.weights.ndim == 2 and case.sharing == "tdm":
         return does_not_apply(NAME, "Does not apply: with weights per resource nobody has one slice of a server's time.")
-    if case.tangled:
-        return does_not_apply(NAME, TANGLED)
     if instance.is_tree:
         return _among_siblings(case)
     slices = _slices(case)
@@ -68,7 +66,7 @@ def check(case: Case) -> Verdict:
     if instance.shared:
         would = f"{whose} of every server and of {joined([*map(named, instance.shared)], 3)} would run {figure(owed[n], 6)}"
     witness = Witness(
-        f"{case.name(n)} runs {plural(case.value[n], 'task')}; {would}.",
+        f"{case.name(n)} runs {case.amount(case.value[n])}; {would}.",
         (instance.users[n],),
         tuple(instance.servers[i] for i in most),
     )
@@ -88,8 +86,11 @@ def _slices(case: Case) -> FloatArray:
         return np.asarray(part[:, None] * case.rates)
     slices = np.full(instance.eligibility.shape, np.inf, case.value.dtype)
     for r in range(instance.n_server_resources):
-        asks = np.flatnonzero(instance.demands[:, r] > 0)
-        slices[asks] = np.minimum(slices[asks], (part[asks, r] / instance.demands[asks, r])[:, None] * instance.row_capacity[:, r])
+        for k in range(instance.demands_by_kind.shape[1]):
+            demands, rows = instance.demands_by_kind[:, k, r], np.flatnonzero(instance.kind_of == k)
+            asks = np.ix_(np.flatnonzero(demands > 0), rows)
+            could = (part[:, r] / np.where(demands > 0, demands, 1))[:, None] * instance.row_capacity[rows, r]
+            slices[asks] = np.minimum(slices[asks], could[demands > 0])
     return np.where(instance.eligibility & case.part[:, None], slices, 0)
 
 
@@ -121,7 +122,7 @@ def _among_siblings(case: Case) -> Verdict:
     beside = ", beside the guarantees and other tiers of its siblings," if set_aside else ""
     nobody = ", and nobody below it would run less" if child.is_queue else ""
     witness = Witness(
-        f"{named_child(case, child, first=True)} runs {plural(has, 'task')}; {figure(child.weight, 6)}/{figure(together, 6)}, "
+        f"{named_child(case, child, first=True)} runs {case.amount(has)}; {figure(child.weight, 6)}/{figure(together, 6)}, "
         f"by weight, of {of} on each server{beside} would run {figure(has + lack, 6)}{nobody}.",
         tuple(case.instance.users[n] for n in child.users),
     )

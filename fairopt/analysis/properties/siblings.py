@@ -2,7 +2,7 @@ r"""Children of one queue as agents: users, and queues with everything below the
 
 Weights, guarantees and tiers compare the children of one queue (or of the root) with each other. Let c be such a child, and
 
-    H[c][i,r] = sum over users n below c of x[n,i] d[n,r]        what it holds on server i (of time, with x[n,i] / gamma[n,i]),
+    H[c][i,r] = sum over users n below c of x[n,i] d[n,i,r]       what it holds on server i (of time, with x[n,i] / gamma[n,i]),
                                                                  and in one row more, of the whole cluster, of resources that are shared,
     G[c]      = the part of H[c] that c, or what is below c, is guaranteed.
 
@@ -10,10 +10,11 @@ Weights, guarantees and tiers compare the children of one queue (or of the root)
 them may lose in favour of another. So a queue is better off with B only if nobody below it loses and somebody gains:
 
     maximise    sum over users n below c of (V'[n] - V[n])
-    subject to  sum over these n of x'[n,i] d[n,r] <= B[i,r],   V' >= V,   their numbers of tasks, and the limits of c and of what is below;
+    subject to  sum over these n of x'[n,i] d[n,i,r] <= B[i,r],  V' >= V,  their numbers of tasks, and the limits of c and of what is below;
                 shared resources count on all servers together.
 
-The optimum is the gain, in tasks; without a feasible point there is none. For a user this is what `fairopt.analysis.measures` defines.
+The optimum is the gain, in tasks or in work; without a feasible point there is none. For a user, `fairopt.analysis.measures`
+defines the same.
 
 *Which children are compared.* Those that take part, have a weight > 0 and are of one tier. What a child holds within its guarantee is
 neither envied nor divided. The children of a queue of the order "listed" are not compared: those who come first are served first.
@@ -29,13 +30,13 @@ import numpy as np
 import scipy
 import scipy.sparse as sp
 
-from fairopt.analysis.properties.case import Case, capped
-from fairopt.analysis.properties.in_fractions import largest
+from fairopt.analysis.bundles import rows_of_user
+from fairopt.analysis.in_fractions import largest
+from fairopt.analysis.properties.case import Case
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.keeping import Keeping
 from fairopt.instance.tolerances import NOTHING
 from fairopt.program.kept_parts import KeptParts
-from fairopt.program.parallelism import fastest_first
 from fairopt.program.queue_limits import guarantees_of, limit_rows
 from fairopt.wording import joined, named
 
@@ -109,15 +110,15 @@ class Families:
     def uses(self, users: IntArray, told: Instance | None = None) -> FloatArray:
         """Return what a task of each of these users takes on each server, (users, servers, things); with ``told`` as that instance says.
 
-        The last things are the shared resources, of which a task takes the same on every server.
+        The last things are the shared resources.
         """
         instance = told or self.instance
+        amounts = instance.demands_by_kind[users][:, instance.kind_of]
         if not self.by_time:
-            return np.broadcast_to(instance.demands[users][:, None, :], (users.size, instance.n_servers, instance.n_resources))
+            return amounts
         rates = instance.rates[users]
         time = np.divide(1, rates, out=np.zeros(rates.shape, self.case.value.dtype), where=(rates > 0) & (rates < np.inf))[:, :, None]
-        shared = np.broadcast_to(instance.shared_demands[users][:, None, :], (*rates.shape, len(instance.shared)))
-        return np.concatenate([time, shared], axis=2)
+        return np.concatenate([time, amounts[:, :, instance.n_server_resources :]], axis=2)
 
     def of_users(self, users: IntArray, tasks: FloatArray, told: Instance | None = None) -> FloatArray:
         """Return what these users hold with tasks, (users, servers), as (servers, things); with ``told`` by what that instance says."""
@@ -125,8 +126,8 @@ class Families:
         if self.by_time:
             of_servers = (tasks[users][:, :, None] * self.uses(users, told)[:, :, :1]).sum(axis=0)
         else:
-            of_servers = tasks[users].T @ instance.server_demands[users]
-        return self._with_shared(np.asarray(of_servers), tasks[users].sum(axis=1) @ instance.shared_demands[users])
+            of_servers = instance.usage(tasks[users], users)
+        return self._with_shared(np.asarray(of_servers), instance.usage_of_shared(tasks[users], users))
 
     def _with_shared(self, of_servers: FloatArray, of_cluster: FloatArray) -> FloatArray:
         """Return amounts of servers, (servers, their things), and of shared resources, (shared,), as (servers, things).
@@ -214,8 +215,7 @@ class Families:
 
     def _idle(self, keeping: Keeping, child: Child) -> Any:
         """Return what queues keep of a resource on a group of servers and do not use, those of the child left out."""
-        tasks = self.case.allocation.tasks[:, keeping.servers].sum(axis=1)
-        held = keeping.held(tasks * self.instance.demands[:, keeping.resource])
+        held = keeping.held(self.instance.kinds.held(self.case.allocation.tasks, keeping.servers, keeping.resource))
         counted = keeping.counted(held)
         others = [k for k in keeping.keepers(held) if not (child.is_queue and child.node in self._way(keeping.nodes[k]))]
         return sum(keeping.kept[k] - counted[k] for k in others)
@@ -266,9 +266,8 @@ class Families:
             could = np.full(uses.shape, np.inf, uses.dtype)
             np.divide(bundle[: len(uses)], uses, out=could, where=uses > 0)
             possible = np.where(self.instance.eligibility[child.user], could[:, :of_servers].min(axis=1, initial=np.inf), 0)
-            amounts, takes = bundle[-1, of_servers:], uses[0, of_servers:]
-            within = np.divide(amounts, takes, out=np.full(takes.size, np.inf, uses.dtype), where=takes > 0).min(initial=np.inf)
-            return max(self._alone(child.user, possible, within) - case.value[child.user], 0)
+            rows = rows_of_user(self.instance, child.user, bundle[-1, of_servers:], alone=False)
+            return max(case.most_of(child.user, possible, rows) - case.value[child.user], 0)
         if case.worth is None and not self.by_time:
             # Whoever loses nothing takes as much as now: a bundle that has less of something is worse.
             places = np.ones(len(bundle), bool)
@@ -279,18 +278,6 @@ class Families:
             if (offered < now - small).any() or not (offered > now + small).any():
                 return 0
         return self._most(child, bundle)
-
-    def _alone(self, user: int, possible: FloatArray, within: Any) -> Any:
-        """Return the largest worth for a user of at most ``possible`` tasks, (servers,), and ``within`` in all."""
-        limit, parallelism = min(self.instance.tasks[user], within), self.instance.parallelism[user]
-        rows = self.case.within_rows(user, possible, limit) if self.case.own_rows else None
-        if rows is not None:
-            return rows
-        if self.case.worth is not None:
-            return capped(possible, self.case.worth[user], limit)[()]
-        if parallelism < np.inf and (possible < np.inf).all():
-            return min(fastest_first(possible[None, :], self.instance.rates_of_one[user], parallelism)[0], limit)
-        return min(possible.sum(), limit)
 
     def _most(self, child: Child, bundle: FloatArray) -> Any:
         """Return the optimum of the linear program, 0 where it has no feasible point."""

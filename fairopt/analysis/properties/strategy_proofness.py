@@ -3,13 +3,14 @@
 This is a *search*. A lie that pays refutes the property; if none is found, this proves nothing.
 
 A liar n declares other demands (single entries up or down, 0 of a resource, more of a resource that is not dominant, or all scaled), hides
-servers, claims servers where it may not run, or declares fewer or more tasks. If the instance has rates, n declares other rates. n never
-declares another parallelism. The notion or schedule then runs again. If d' are the declared demands, n holds x'[n,i] d'[n,:] on server i.
-With that, n can run
+servers, claims servers where it may not run, or declares fewer or more tasks. If the instance has rates, n declares other rates. Where
+demands or speeds differ by server, n declares other demands on servers of one kind, or other speeds. n never declares another parallelism.
+The notion or schedule then runs again. If d' are the declared demands, n holds x'[n,i] d'[n,i,:] on server i. With that, n can run
 
-    sum over the servers i where n may run of  x'[n,i] min_r d'[n,r] / d[n,r],    under division of time  x'[n,i] gamma[n,i] / gamma'[n,i],
+    sum over the servers i where n may run of  x'[n,i] min_r d'[n,i,r] / d[n,i,r],  under division of time x'[n,i] gamma[n,i] / gamma'[n,i],
 
-of its true tasks: at most T[n], and whole tasks if the allocation is of whole tasks. A user with all its tasks has no reason to lie.
+of its true tasks: at most T[n], and whole tasks if the allocation is of whole tasks. Where there are speeds, it is the work that counts. A
+user with all its tasks where they do most has no reason to lie.
 
 Systematic lies are tried first; if there are too many, some are chosen at random. A local search with decreasing steps follows, around the
 best lies. ``effort`` is the number of lies tried in all; a few more are tried to write the best lie with fewer digits. The same seed tries
@@ -26,23 +27,23 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from fairopt.analysis.properties.case import TANGLED, Case, quietly
+from fairopt.analysis.properties.case import Case, quietly
+from fairopt.analysis.properties.lies import Joint, Lie, lie_about
 from fairopt.analysis.properties.siblings import Child, Families, named_child
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, violated
 from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError
-from fairopt.instance import BoolArray, FloatArray, Instance
+from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 from fairopt.instance.fractions import fractions_of, objects
 from fairopt.instance.tolerances import FITS, NOTHING
-from fairopt.instance.units import bare_amount
 from fairopt.processes.workers import workers
-from fairopt.wording import figure, joined, plural
+from fairopt.wording import figure, plural
 
 __all__ = ["NAME", "check"]
 
@@ -57,76 +58,11 @@ _DIGITS = 4  # of what is declared, in the local search in fractions
 _AS_GOOD = 0.999  # part of the largest gain that a lie with fewer digits must reach
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Lie:
-    """What user n declares; a field that is None is declared truthfully."""
-
-    n: int
-    demand: FloatArray | None = None
-    servers: np.ndarray | None = None
-    tasks: Any = None
-    rates: FloatArray | None = None
-
-    def told(self, instance: Instance) -> Instance:
-        """Return the instance as declared."""
-        changes: dict[str, Any] = {}
-        if self.demand is not None:
-            changes["demands"] = _with_row(instance.demands, self.n, self.demand)
-        if self.servers is not None:
-            placement = np.ones(instance.eligibility.shape, bool) if instance.placement is None else instance.placement
-            changes["eligibility"] = _with_row(placement, self.n, self.servers)
-        if self.tasks is not None:
-            changes["tasks"] = _with_row(instance.tasks, self.n, self.tasks)
-        if self.rates is not None:
-            changes["rates"] = _with_row(np.asarray(instance.rates_per_server), self.n, self.rates)
-        return instance.replace(**changes)
-
-    def words(self, instance: Instance) -> str:
-        """Say what is declared."""
-        parts = []
-        if self.demand is not None:
-            for r in np.flatnonzero(self.demand != instance.demands[self.n]):
-                resource = instance.resources[r]
-                true = bare_amount(instance.demands[self.n, r], resource, instance.units.get(resource, ""), 6)
-                parts.append(f"a task takes {instance.amount(self.demand[r], resource, 6)} instead of {true}")
-        if self.rates is not None:
-            own = np.asarray(instance.rates_per_server)[self.n]
-            for i in np.flatnonzero(self.rates != own):
-                parts.append(f"it runs {plural(self.rates[i], 'task')} on {instance.servers[i]} instead of {figure(own[i], 6)}")
-        if self.servers is not None:
-            hidden = np.flatnonzero(instance.eligibility[self.n] & ~self.servers)
-            claimed = np.flatnonzero(~instance.eligibility[self.n] & self.servers)
-            if hidden.size:
-                parts.append(f"it may not run on {joined([instance.servers[i] for i in hidden], 3)}")
-            if claimed.size:
-                parts.append(f"it may run on {joined([instance.servers[i] for i in claimed], 3)} too")
-        if self.tasks is not None:
-            parts.append(f"it has {plural(self.tasks, 'task')} instead of {figure(instance.tasks[self.n], 6)}")
-        return joined(parts, 6)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Joint:
-    """What the queue at a node declares for users below it, and how that is said."""
-
-    node: int
-    lies: tuple[Lie, ...]
-    said: str
-
-    def told(self, instance: Instance) -> Instance:
-        """Return the instance as declared."""
-        for lie in self.lies:
-            instance = lie.told(instance)
-        return instance
-
-
 def check(case: Case) -> Verdict:
     """Search for a lie that pays."""
     allocation = case.allocation
     if allocation.question is None:
         return does_not_apply(NAME, "Does not apply: nothing says how the allocation was made, so no lie can be tried.")
-    if case.tangled:
-        return does_not_apply(NAME, TANGLED)
     if case.whole and case.instance.limited.any():
         return does_not_apply(
             NAME, "Does not apply: with limited parallelism, the whole tasks that a user runs with its resources are not unique."
@@ -153,9 +89,12 @@ def check(case: Case) -> Verdict:
     answer = _ask(case, lie, None)
     assert not isinstance(answer, FairoptError)
     honest = case.value[lie.n]
+    of_its_own = f"{figure(honest + gain, 6)} of its own instead of {figure(honest, 6)}"
+    if case.instance.speeds_given is not None:
+        of_its_own = f"{case.amount(honest + gain)} of its own instead of {figure(honest, 6)}"
     witness = Witness(
         f"{case.name(lie.n)} says that {lie.words(case.instance)}. It is then given {plural(answer[lie.n].sum(), 'task')} as declared, and "
-        f"with their resources runs {figure(honest + gain, 6)} of its own instead of {figure(honest, 6)}.",
+        f"with their resources runs {of_its_own}.",
         (case.instance.users[lie.n],),
         tuple(case.instance.servers[i] for i in np.flatnonzero(answer[lie.n])),
         tasks=answer,
@@ -228,13 +167,16 @@ class _Search:
             seen = self._told(lie).rates[n]
             ratio = np.divide(instance.rates[n], seen, out=np.zeros_like(seen), where=(seen > 0) & (seen < np.inf))
             if lie.demand is not None and instance.shared:
-                demand, true = self._told(lie).shared_demands[n], instance.shared_demands[n]
-                of_cluster = (demand[true > 0] / true[true > 0]).min(initial=np.inf)
+                told, first = self._told(lie), instance.n_server_resources
+                true = instance.demands_by_kind[n, instance.kind_of, first:]
+                demand = np.where(true > 0, told.demands_by_kind[n, told.kind_of, first:], np.inf)
+                of_cluster = safe_ratio(demand, true).min(axis=1)
                 ratio = np.minimum(np.where(seen < np.inf, ratio, np.inf), of_cluster)
         else:
-            demand, true = (instance.demands[n] if lie.demand is None else self._told(lie).demands[n]), instance.demands[n]
-            ratio = np.full(given.size, (demand[true > 0] / true[true > 0]).min())
-        runs = np.where(instance.eligibility[n], given * ratio, 0)
+            true = instance.demands_by_kind[n, instance.kind_of]
+            told = instance if lie.demand is None else self._told(lie)
+            ratio = safe_ratio(np.where(true > 0, told.demands_by_kind[n, told.kind_of], np.inf), true).min(axis=1)
+        runs = np.where(instance.eligibility[n] & (given > 0), given * np.where(given > 0, ratio, 1), 0)
         if case.whole:  # in a row of several servers, the tasks of each server are unknown: round task by task, the lower bound
             runs = np.where(instance.counts == 1, _whole(runs), given * _whole(ratio))
         table = np.zeros_like(case.allocation.tasks)
@@ -269,8 +211,8 @@ class _Search:
 
     @cached_property
     def parts(self) -> Any:
-        """Part of each resource that a task takes, 0 of one that does not exist, (users, resources)."""
-        demands, total = self.case.instance.demands, self.total_capacity
+        """Part of each resource that a task takes, 0 of one that does not exist, (users, kinds, resources)."""
+        demands, total = self.case.instance.demands_by_kind, self.total_capacity
         return np.divide(demands, total, out=np.zeros_like(demands), where=total > 0)
 
     @cached_property
@@ -294,15 +236,16 @@ class _Search:
         return lies if len(lies) <= most else [lies[j] for j in np.sort(self.rng.choice(len(lies), most, replace=False))]
 
     def _joint(self, queue: Child) -> Iterator[Joint]:
-        instance = self.case.instance
+        instance, by_kind = self.case.instance, self.case.instance.demands_by_kind
         if instance.rates_per_server is None:
             for factor in self._factors((0.5, 2.0)):
-                for r in np.flatnonzero((instance.demands[queue.users] > 0).any(axis=0)):
-                    asking = queue.users[instance.demands[queue.users, r] > 0]
-                    rows = [_with_row(instance.demands[n], int(r), instance.demands[n, r] * factor) for n in asking]
+                for r in np.flatnonzero((by_kind[queue.users] > 0).any(axis=(0, 1))):
+                    asking = queue.users[(by_kind[queue.users, :, r] > 0).any(axis=1)]
+                    times = np.where(np.arange(instance.n_resources) == r, factor, 1)
+                    rows = [by_kind[n] * times for n in asking]
                     said = f"says that each task takes {figure(factor)} times its {instance.resources[r]}"
                     yield Joint(queue.node, tuple(Lie(int(n), demand=row) for n, row in zip(asking, rows, strict=True)), said)
-                lies = tuple(Lie(int(n), demand=instance.demands[n] * factor) for n in queue.users)
+                lies = tuple(Lie(int(n), demand=by_kind[n] * factor) for n in queue.users)
                 yield Joint(queue.node, lies, f"says that each task takes {figure(factor)} times what it takes")
         for n in queue.users:
             if instance.guarantees[n] == 0:
@@ -315,33 +258,47 @@ class _Search:
             rates = instance.rates_per_server[n]
             for i in np.flatnonzero(instance.eligibility[n]).tolist():
                 for factor in self._factors(_FACTORS[1:]):
-                    yield partial(_lie, n, "rates", rates, i, rates[i] * factor)
+                    yield partial(lie_about, n, "rates", rates, i, rates[i] * factor)
         else:
-            demand, total, parts = instance.demands[n], self.total_capacity, self.parts[n]
-            largest, asked = parts.max(), np.flatnonzero(demand > 0)
-            for r in asked.tolist():
-                for factor in self._factors(_FACTORS):
-                    if factor or asked.size > 1:
-                        yield partial(_lie, n, "demand", demand, r, demand[r] * factor)
-            for r in np.flatnonzero((parts < largest) & (total > 0)).tolist():  # make another resource dominant, or nearly so
-                for factor in self._factors((0.5, 1.0, 1.25)):
-                    yield partial(_lie, n, "demand", demand, r, max(demand[r], factor * largest * total[r]))
+            demand, total, parts = instance.demands_by_kind[n], self.total_capacity, self.parts[n]
+            for k in range(len(demand)):
+                largest, asked = parts[k].max(), np.flatnonzero(demand[k] > 0)
+                for r in asked.tolist():
+                    for factor in self._factors(_FACTORS):
+                        if factor or asked.size > 1:
+                            yield partial(lie_about, n, "demand", demand, (k, r), demand[k, r] * factor)
+                for r in np.flatnonzero((parts[k] < largest) & (total > 0)).tolist():  # make another resource dominant, or nearly so
+                    for factor in self._factors((0.5, 1.0, 1.25)):
+                        yield partial(lie_about, n, "demand", demand, (k, r), max(demand[k, r], factor * largest * total[r]))
             for factor in self._factors((0.5, 2.0)):
                 yield partial(Lie, n, demand=demand * factor)
+        if instance.speeds_given is not None:
+            speeds = instance.speeds[n]
+            for rows in self.alike(n):
+                for factor in self._factors(_FACTORS[1:]):
+                    yield partial(lie_about, n, "speeds", speeds, rows, speeds[rows] * factor)
         allowed = np.flatnonzero(instance.eligibility[n])
         if allowed.size > 1:
             for i in allowed.tolist():
-                yield partial(_lie, n, "servers", instance.eligibility[n], i, False)
+                yield partial(lie_about, n, "servers", instance.eligibility[n], i, False)
             if allowed.size > 2:
                 for i in allowed.tolist():
-                    yield partial(_lie, n, "servers", np.zeros(instance.n_servers, bool), i, True)
+                    yield partial(lie_about, n, "servers", np.zeros(instance.n_servers, bool), i, True)
         if instance.placement is not None:
             for i in np.flatnonzero(~instance.placement[n] & self.possible[n]).tolist():  # elsewhere a claim changes nothing
-                yield partial(_lie, n, "servers", instance.eligibility[n], i, True)
+                yield partial(lie_about, n, "servers", instance.eligibility[n], i, True)
         has, runs = instance.tasks[n], self.case.allocation.tasks_per_user[n]
         for tasks in (np.inf, 2 * has, has / 2) if has < np.inf else (2 * runs, runs, runs / 2):
             if tasks != has and tasks > 0:
                 yield partial(Lie, n, tasks=math.ceil(tasks) if self.case.whole and tasks < np.inf else tasks)
+
+    def alike(self, n: int) -> list[np.ndarray]:
+        """Return the rows of servers where the user may run, those together on which its demand and its speed are equal."""
+        instance = self.case.instance
+        found: dict[Any, list[int]] = {}
+        for i in np.flatnonzero(instance.eligibility[n]).tolist():
+            found.setdefault((instance.kind_of[i], instance.speeds[n, i]), []).append(i)
+        return [np.array(rows) for rows in found.values()]
 
     def local(self) -> None:
         """Change the best lies a little, in rounds of decreasing steps: the maximum of the gain is often sharp."""
@@ -373,22 +330,21 @@ class _Search:
         instance = self.case.instance
         for _ in range(2):
             for lie in [found[1] for found in self.paid()]:
-                own = instance.demands[lie.n] if lie.rates is None else np.asarray(instance.rates_per_server)[lie.n]
-                said = lie.demand if lie.rates is None else lie.rates
-                lies = []
-                if said is not None:
-                    plain = self._with_digits(said, 2)
-                    same = [np.where(np.arange(said.size) == j, own, plain) for j in np.flatnonzero(plain != own)]
-                    rows = [plain, *same]
-                    lies = [replace(lie, demand=row) if lie.rates is None else replace(lie, rates=row) for row in rows]
-                    lies += [replace(lie, demand=None, rates=None)] if lie.servers is not None or lie.tasks is not None else []
-                lies += [replace(lie, servers=None)] if lie.servers is not None and (said is not None or lie.tasks is not None) else []
-                lies += [replace(lie, tasks=None)] if lie.tasks is not None and (said is not None or lie.servers is not None) else []
+                own = {"demand": instance.demands_by_kind[lie.n], "rates": instance.rates_per_server, "speeds": instance.speeds[lie.n]}
+                own["rates"] = None if own["rates"] is None else own["rates"][lie.n]
+                said = [name for name in ("demand", "rates", "speeds", "servers", "tasks") if getattr(lie, name) is not None]
+                lies: list[Lie] = []
+                for name in said[: sum(name in own for name in said)]:
+                    plain, true = self._with_digits(getattr(lie, name), 2), own[name]
+                    same = [np.where(np.arange(plain.size).reshape(plain.shape) == j, true, plain) for j in np.flatnonzero(plain != true)]
+                    lies += [replace(lie, **{name: row}) for row in (plain, *same)]
+                if len(said) > 1:
+                    lies += [_without(lie, name) for name in said]
                 self.try_all(lies)
 
     def _with_digits(self, values: FloatArray, digits: int) -> Any:
         """Return numbers with fewer digits, in the arithmetic of the case."""
-        plain = np.array([float(f"{float(value):.{digits}g}") for value in values])
+        plain = np.array([float(f"{float(value):.{digits}g}") for value in values.ravel()]).reshape(values.shape)
         return plain if self.case.radius is None else fractions_of(plain)
 
     def _factors(self, factors: Sequence[float]) -> Any:
@@ -412,17 +368,19 @@ class _Search:
                 return replace(lie, servers=shown)
         if kind == 1 and instance.tasks[n] < np.inf:
             return replace(lie, tasks=float(np.ceil(float(instance.tasks[n]) * np.exp(rng.normal(0.0, 1.0)))))
-        own = instance.rates_per_server
-        values = (
-            (instance.demands[n] if lie.demand is None else lie.demand) if own is None else (own[n] if lie.rates is None else lie.rates)
-        )
-        chosen = rng.random(values.size) < 0.6
+        about, own = "demand", instance.demands_by_kind[n]
+        if instance.rates_per_server is not None:
+            about, own = "rates", instance.rates_per_server[n]
+        if instance.speeds_given is not None and rng.random() < 0.5:
+            about, own = "speeds", instance.speeds[n]
+        values = own if getattr(lie, about) is None else getattr(lie, about)
+        chosen = rng.random(values.shape) < 0.6
         if not chosen.any():  # do not repeat the same lie
-            chosen[rng.integers(values.size)] = True
-        moved = values * np.exp(rng.normal(0.0, step, values.size) * chosen)
+            chosen.ravel()[rng.integers(values.size)] = True
+        moved = values * np.exp(rng.normal(0.0, step, values.shape) * chosen)
         if self.case.radius is not None:  # so that the fractions of the answer stay short
             moved = self._with_digits(moved, _DIGITS)
-        return replace(lie, demand=moved) if own is None else replace(lie, rates=moved)
+        return replace(lie, **{about: moved})
 
 
 def _ask(case: Case, lie: Lie | Joint, time_limit: float | None) -> FloatArray | FairoptError:
@@ -439,12 +397,7 @@ def _whole(tasks: Any) -> Any:
     return objects([math.floor(value) for value in tasks]) if tasks.dtype == object else np.floor(tasks + FITS)
 
 
-def _lie(n: int, about: str, row: np.ndarray, position: int, value: Any) -> Lie:
-    """Return the lie that one number of a row, its demand, servers or rates, is another one."""
-    return Lie(n, **{about: _with_row(row, position, value)})
-
-
-def _with_row(array: np.ndarray, position: int, value: Any) -> np.ndarray:
-    changed = array.copy()
-    changed[position] = value
-    return changed
+def _without(lie: Lie, name: str) -> Lie:
+    """Return the lie with the truth about one thing."""
+    truth: dict[str, Any] = {name: None}
+    return replace(lie, **truth)

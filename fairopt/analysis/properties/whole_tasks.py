@@ -106,7 +106,7 @@ def _on_one_server(instance: Instance, sharing: str, users: IntArray, i: int, mo
         needs = [[1 / value if value > 0 else Fraction(0)] for value in speed]
         room = [Fraction(1)]
     else:
-        needs, room = instance.demands[users].tolist(), instance.capacities[i].tolist()
+        needs, room = instance.demands_by_kind[users, instance.kind_of[i]].tolist(), instance.capacities[i].tolist()
     scale = [math.lcm(room[r].denominator, *(need[r].denominator for need in needs)) for r in range(len(room))]
     whole = [[int(need[r] * scale[r]) for r in range(len(room))] for need in needs]
     allowed = instance.eligibility[users, i]
@@ -169,9 +169,10 @@ def one_more(case: Case) -> ExactArray | None:
     left = instance.shared_capacity - case.allocation.shared_usage
     for n in case.members[held[case.members] + 1 <= instance.tasks[case.members]]:
         for i in np.flatnonzero(instance.eligibility[n] & (instance.counts == 1)):
-            needs = 1 / speed[n, i] if case.sharing == "tdm" else instance.server_demands[n]
+            demand = instance.demands_by_kind[n, instance.kind_of[i]]
+            needs = 1 / speed[n, i] if case.sharing == "tdm" else demand[: instance.n_server_resources]
             at_its_limit = instance.limited[n] and at_once[n] + 1 / speed[n, i] > instance.parallelism[n]
-            if np.all(free[i] >= needs) and np.all(left >= instance.shared_demands[n]) and not at_its_limit:
+            if np.all(free[i] >= needs) and np.all(left >= demand[instance.n_server_resources :]) and not at_its_limit:
                 better = tasks.copy()
                 better[n, i] += 1
                 return better

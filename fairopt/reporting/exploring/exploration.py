@@ -41,7 +41,6 @@ from fairopt.formats import save, source_of
 from fairopt.formats.changes import Changed
 from fairopt.formats.document import instance_from
 from fairopt.instance import Instance
-from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.doubts import doubts
 from fairopt.instance.remarks import remarks
 from fairopt.instance.rule_rows import refuse_rules
@@ -114,7 +113,6 @@ class Exploration:
         self.path, self.given, self.sharing, self.time_limit = path, tuple(changes), sharing, time_limit
         self._source = source_of(path)
         self.instance = self.changed(())
-        refuse_by_server(self.instance, "the page counts tasks", "use fairopt.solve, or leave this out")
         refuse_rules(self.instance, "no answer of the page obeys them", "use fairopt.solve, or leave the rules out")
         self.knobs: tuple[Knob, ...] = knobs_of(Changed(self._source, self.given) if self.given else self._source, self.instance)
         self._before: dict[tuple[str, ...], Comparison] = {}

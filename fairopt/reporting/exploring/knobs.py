@@ -98,7 +98,11 @@ def knobs_of(source: Source, instance: Instance) -> tuple[Knob, ...]:
         *_counts(instance),
         *_amounts("capacities", "capacity", instance.servers, instance.capacities, units, instance),
         *_shared(units, instance),
-        *_amounts("demands", "demand", instance.users, instance.demands, units, instance),
+        *(
+            _amounts("demands", "demand", instance.users, instance.demands, units, instance)
+            if instance.demands_by_kind.shape[1] == 1
+            else ()  # a user has several
+        ),
         *_guarantees(units, instance),
     )
 

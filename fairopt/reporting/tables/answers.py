@@ -285,6 +285,6 @@ def _own_resource(each: QueueHoldings, capacity: dict[str, float]) -> str:
 def _of_user(allocation: Allocation, user: int) -> FloatArray:
     """Return the part of each resource of the cluster that a user holds, (resources,)."""
     instance = allocation.instance
-    used = instance.demands[user] * allocation.tasks_per_user[user]
+    used = instance.held_of(allocation.tasks[[user]], [user])[0]
     parts: FloatArray = np.divide(used, instance.total_capacity, out=np.zeros_like(used), where=instance.total_capacity > 0)
     return parts

@@ -30,11 +30,11 @@ def audit_blocks(found: Audit, *, everything: bool = False) -> Iterator[Block]:
     )
     yield Note(f" of {how}: {size_of(made.instance, made.sharing)}", "Audit")
     yield GAP
-    verdicts = list(found.values())
+    verdicts, what = list(found.values()), "tasks" if made.instance.speeds_given is None else "work"
     yield Table.of(
         ids("property", found),
         ids("", (each.outcome for each in verdicts), styles=tuple(_STYLES.get(each.outcome, "") for each in verdicts)),
-        numbers("tasks", (each.amount for each in verdicts), 4),
+        numbers(what, (each.amount for each in verdicts), 4),
         words("promised", (each.promised or "" for each in verdicts)),
     )
     for limit in found.violations[:_LINES]:
@@ -52,4 +52,4 @@ def audit_blocks(found: Audit, *, everything: bool = False) -> Iterator[Block]:
         kind = "" if made.exact is None else ", in fractions"
         yield GAP
         promised = "promised: the source that proves the property for this notion, under its own conditions."
-        yield f"tasks: size of the violation{kind}.\n{promised}"
+        yield f"{what}: size of the violation{kind}.\n{promised}"

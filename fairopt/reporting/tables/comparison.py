@@ -109,13 +109,14 @@ def _kind(row: Row) -> str:
 
 def _tasks(comparison: Comparison, rows: list[Row], width: int) -> tuple[Table, bool]:
     """Return the tasks of each user, total and seconds, and True; of the lowest, the median and the highest, if the columns do not fit."""
-    held = [row.allocation.tasks_per_user for row in rows if row.allocation is not None]
+    held = [row.allocation.work for row in rows if row.allocation is not None]
+    what = "work" if comparison.of_work else "tasks"
     each = [_held(row.allocation) for row in rows if row.allocation is not None]
 
     def table(columns: Sequence[str], cells: Sequence[Any]) -> Table:
         middle = (numbers(title, (line[n] for line in cells), 4) for n, title in enumerate(columns))
-        last = numbers("all", (row.measure("tasks") for row in rows), 4), numbers("seconds", (row.seconds for row in rows))
-        return Table.of(names("tasks", (row.name for row in rows)), words("kind", map(_kind, rows)), *middle, *last)
+        last = numbers("all", (row.measure(what) for row in rows), 4), numbers("seconds", (row.seconds for row in rows))
+        return Table.of(names(what, (row.name for row in rows)), words("kind", map(_kind, rows)), *middle, *last)
 
     users = table(comparison.instance.users, each)
     if fits(users, width):
@@ -124,8 +125,8 @@ def _tasks(comparison: Comparison, rows: list[Row], width: int) -> tuple[Table, 
 
 
 def _held(allocation: Allocation) -> list[Any]:
-    """Return the tasks of each user, in fractions where they are known so."""
-    held: list[Any] = allocation.as_known.tasks_per_user.tolist()
+    """Return the tasks of each user, with speeds its work, in fractions where they are known so."""
+    held: list[Any] = allocation.as_known.work.tolist()
     return held
 
 
@@ -251,6 +252,11 @@ def _legend(rows: list[Row], by: str) -> str:
     others = (_OF_TREE if in_tree else {}) | (_IN_FRACTIONS if any(row.exact is not None for row in rows) else {})
     what = counted(*(row.allocation.instance for row in rows if row.allocation is not None))
     lines = [others.get(line, line).replace("efficiency: weighted tasks", f"efficiency: {what}") for line in MEASURES.splitlines()]
+    if any(row.allocation is not None and row.allocation.instance.speeds_given is not None for row in rows):
+        lines = ["work: a task counts by its speed, the work that it does where it runs.", *lines]
+        lines = [
+            line.replace("largest, in tasks", "largest, in work").replace("of all tasks together", "of all work together") for line in lines
+        ]
     if by == "owner":
         lines.append("owners: tasks, and the dominant share of what each holds (not divided by weights).")
     elif in_queues:

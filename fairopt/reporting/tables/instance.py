@@ -81,13 +81,31 @@ def user_table(instance: Instance) -> Table:
         columns.append(words("queue", (queue or "-" for queue in instance.queue_of)))
     columns += [
         numbers("weight", (", ".join(figure(weight, 4) for weight in own) for own in weights)),
-        *_amounts(instance, instance.resources, instance.demands, "of a task"),
+        *_of_a_task(instance),
         numbers("tasks", instance.tasks, 4),
         numbers("servers", instance.eligibility @ instance.counts, 4),
     ]
     if np.isfinite(instance.parallelism).any():
         columns.append(numbers("at once", instance.parallelism, 4))
     return Table.of(*columns, title=plural(instance.n_users, "user"))
+
+
+def _of_a_task(instance: Instance) -> list[Column]:
+    """Return a column for each resource that a task takes, and one for its speed; ranges, where these differ by server."""
+    if not instance.differs_by_server:
+        return _amounts(instance, instance.resources, instance.demands, "of a task")
+    columns = []
+    for r, name in enumerate(instance.resources):
+        each = instance.demands_by_kind[:, :, r]
+        size, unit = shown_unit(float(each.max(initial=0.0)), name, instance.units.get(name, ""))
+        columns.append(numbers(f"{name} of a task{f' ({unit})' if unit else ''}", map(_range, each / size)))
+    return columns if instance.speeds_given is None else [*columns, numbers("speed", map(_range, instance.speeds))]
+
+
+def _range(values: FloatArray) -> str:
+    """Return the smallest and the largest number as text, or the one number that there is."""
+    low, high = figure(float(values.min()), 4), figure(float(values.max()), 4)
+    return low if low == high else f"{low} to {high}"
 
 
 def _amounts(instance: Instance, resources: Sequence[str], amounts: FloatArray, of: str) -> list[Column]:

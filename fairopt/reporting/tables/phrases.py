@@ -40,7 +40,7 @@ def size_of(instance: Instance, sharing: str = "rdm") -> str:
 
 
 def counted(*instances: Instance) -> str:
-    """Return what an efficiency counts: tasks by the weights of their users, if these differ and compare all users; else tasks.
+    """Return what an efficiency counts: tasks (with speeds, work) by the weights of their users, if these differ and compare all users.
 
     In a tree weights compare siblings only, and a weight for each resource is no weight of a task.
 
@@ -48,7 +48,8 @@ def counted(*instances: Instance) -> str:
     ('tasks', 'weighted tasks')
     """
     by_weight = (each.weights.ndim == 1 and not each.is_tree and bool((each.weights != 1).any()) for each in instances)
-    return "weighted tasks" if any(by_weight) else "tasks"
+    what = "work" if any(each.speeds_given is not None for each in instances) else "tasks"
+    return f"weighted {what}" if any(by_weight) else what
 
 
 def of_the_most(efficiency: float, instance: Instance) -> str:

@@ -187,8 +187,9 @@ def _table(allocation: Allocation, rows: Sequence[_Row], alone: _Alone, *, with_
     shares = allocation.shares if allocation.shares.ndim == 1 else np.full(instance.n_users, np.nan)
     weights = instance.weights if instance.weights.ndim == 1 else np.full(instance.n_users, np.nan)
     capacity = instance.total_capacity
-    parts = np.divide(instance.demands, capacity, out=np.zeros_like(instance.demands), where=capacity > 0).max(axis=1)
-    parts = parts if allocation.counting is None else allocation.counted_parts.max(axis=1)
+    held = instance.held_of(allocation.tasks)
+    parts = np.divide(held, capacity, out=np.zeros_like(held), where=capacity > 0).max(axis=1)
+    parts = parts if allocation.counting is None else tasks * allocation.counted_parts.max(axis=1)
 
     def of(queue: Callable[[QueueHoldings], Any], user: Callable[[int], Any]) -> list[Any]:
         return [queue(each) if isinstance(each, QueueHoldings) else user(each) for _, each in rows]
@@ -218,7 +219,7 @@ def _table(allocation: Allocation, rows: Sequence[_Row], alone: _Alone, *, with_
         columns.append(numbers(allocation.share_heading, shared, alike=True))
     most = of(
         lambda each: dominant(each.dominant_share, each.dominant_resource),
-        lambda n: dominant(tasks[n] * parts[n], allocation.dominant_resources[n]),
+        lambda n: dominant(parts[n], allocation.dominant_resources[n]),
     )
     columns.append(numbers("dominant", most))
     bounds = [

@@ -68,9 +68,10 @@ def _of_tree(findings: Findings, rows: Sequence[Row]) -> list[Column]:
 
 
 def task_table(findings: Findings) -> Table:
-    """Return the tasks of every user in every allocation."""
+    """Return the tasks of every user in every allocation; with speeds their work."""
     made = findings.made
-    return user_table(made, [row.allocation.tasks_per_user for row in made if row.allocation is not None], "Tasks of each user")
+    what = "Work" if any(row.allocation is not None and row.allocation.instance.speeds_given is not None for row in made) else "Tasks"
+    return user_table(made, [row.allocation.work for row in made if row.allocation is not None], f"{what} of each user")
 
 
 def share_table(findings: Findings) -> Table:

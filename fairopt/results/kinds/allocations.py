@@ -122,7 +122,13 @@ _ALLOCATION = {
 
 _HELD = record(
     "A user in an allocation.",
-    {"name": NAME, "tasks": number("Its tasks.", "tasks"), "share": _SHARE, "exact": EXACT},
+    {
+        "name": NAME,
+        "tasks": number("Its tasks.", "tasks"),
+        "work": optional(number("The work that they do, where speeds are given.", "1")),
+        "share": _SHARE,
+        "exact": EXACT,
+    },
 )
 _ROW = record(
     "An allocation, and its measures.",
@@ -132,6 +138,7 @@ _ROW = record(
         "message": text("Why there is no allocation; else empty."),
         "note": text("What must be said of the regret."),
         "tasks": nullable(number("Number of tasks.", "tasks")),
+        "work": optional(number("The work that they do, where speeds are given; efficiency and envy count it.", "1")),
         "smallest_share": nullable(number("Smallest weighted dominant share.", "fraction")),
         "efficiency": nullable(number("Weighted number of tasks, of the most possible.", "fraction")),
         "jain": nullable(number("Jain's index of the weighted dominant shares; 1: all equal.", "fraction")),
@@ -337,6 +344,7 @@ KINDS: dict[str, Schema] = {
             "queue": optional(text("The queue, where one is explained.")),
             "against": nullable(text("The user that it is compared with.")),
             "tasks": number("Its tasks.", "tasks"),
+            "work": optional(number("Their work, where speeds are given.", "1")),
             "exact": EXACT,
             "sentences": texts("The explanation."),
             "blockers": items(

@@ -14,7 +14,7 @@ import numpy as np
 from reference.exact import maximise
 
 import fairopt as fo
-from fairopt.analysis.properties.in_fractions import largest
+from fairopt.analysis.in_fractions import largest
 from fairopt.analysis.rerun import given
 
 TINY = Fraction(1, 10**40)

@@ -1,0 +1,87 @@
+"""Comparisons, regrets, frontiers, what-ifs, studies and tables where demands and speeds differ by server: they count work."""
+
+import json
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import fairopt as fo
+from fairopt.analysis.owners import owner_holdings
+from fairopt.analysis.rerun import given
+from fairopt.reporting.tables.instance import user_table
+from fairopt.results.schema import KINDS, schema
+
+LAB = fo.Instance(
+    [[8], [8]], [[[1], [2]], [[1], [1]]], speeds=[[1.0, 0.5], [1.0, 1.0]], users=["a", "b"], servers=["s", "t"], resources=["gpu"]
+)
+MINE = np.array([[8, 0], [0, 4]])
+
+
+def test_a_comparison_counts_work() -> None:
+    """Efficiency is the work of all, in parts of the most; envy and regret are in work."""
+    comparison = fo.compare(LAB, notions=["max-min", "efficiency"], allocations={"mine": MINE / 2}, reference="max-min")
+    assert comparison.largest_total == pytest.approx(16)
+    mine = comparison["mine"]
+    best = fo.solve(LAB, "max-min").work.sum()
+    assert mine.work == 6
+    assert mine.efficiency == pytest.approx(6 / 16)
+    assert mine.regret is not None
+    assert mine.regret.total == pytest.approx((best - 6) / best)
+    data = json.loads(json.dumps(comparison.to_dict()))
+    jsonschema.validate(data, schema(KINDS["compare"]))
+    assert [user["work"] for user in data["rows"][2]["users"]] == [4, 2]
+    assert comparison.to_frame().loc["mine", "work of b"] == 2
+    assert "work of each user" in str(comparison.plot().axes[0].get_title(loc="left")).lower()
+    assert [each.dominant_share for each in owner_holdings(given(LAB, MINE, "rdm"))] == [0.5, 0.25]
+
+
+def test_regrets_in_fractions_are_of_work() -> None:
+    """The total of a schedule of whole tasks, against the exact optimum in fractions."""
+    greedy = fo.schedule(LAB, "max-min", exact=True)
+    found = fo.regret(greedy)
+    best = fo.solve(LAB, "max-min", exact=True)
+    assert found.exact is not None
+    assert found.compared is not None
+    assert best.exact is not None
+    total = best.in_fractions.work.sum()
+    assert found.exact["total"] == (total - greedy.in_fractions.work.sum()) / total
+    assert found.compared.users[0][1] == greedy.work[0]
+
+
+def test_the_frontier_of_work() -> None:
+    """Its vertices are those of linear programs over pairs; alpha-fair points lie on or below it."""
+    found = fo.frontier(LAB, alphas=[0, 1, np.inf], notions=["max-min", "cdrf"], of="shares")
+    unit = np.array([1 / 10, 1 / 16])  # drfh: 8 on s and 4 of half the work on t; 16 everywhere
+    use = np.array([[1, 0, 1, 0], [0, 2, 0, 1]])  # pairs a on s, a on t, b on s, b on t
+    work = np.array([1, 0.5, 1, 1])
+    shares = -np.array([[1, 0.5, 0, 0], [0, 0, 1, 1]]) * unit[:, None]
+    for total, share in found.vertices:
+        most: Any = linprog(-work, A_ub=np.vstack([use, shares]), b_ub=[8, 8, -share * (1 - 1e-12), -share * (1 - 1e-12)])
+        assert -float(most.fun) == pytest.approx(total)
+    assert found.largest_total == pytest.approx(16)
+    for point in found:
+        assert point.allocation is not None, point.message
+        assert point.total == pytest.approx(point.allocation.work.sum())
+        assert point.below >= 0
+    assert found["alpha=inf"].below == pytest.approx(0, abs=1e-7)  # max-min in these shares
+
+
+def test_a_what_if_and_a_study_count_work() -> None:
+    """A faster server is a difference of its own; a study has a column of work."""
+    faster = LAB.replace(speeds=[[1, 1], [1, 1]])
+    found = fo.what_if(LAB, faster, notions=["cdrf"])
+    before, after = fo.solve(LAB, "cdrf").work, fo.solve(faster, "cdrf").work
+    assert [change.change for change in found.changes("cdrf")] == pytest.approx((after - before).tolist())
+    assert "users.a.on: gpu 2 and speed 0.5 on t -> gpu 2 on t" in str(found)
+    study = fo.study({"lab": LAB}, notions=["max-min"], workers=1)
+    assert study["work"].tolist() == pytest.approx([fo.solve(LAB, "max-min").work.sum()])
+
+
+def test_tables_show_ranges() -> None:
+    """Of what a task takes, and of what it does."""
+    columns = {column.title: column for column in user_table(LAB).columns}
+    assert "0.5 to 1" in str(columns["speed"])
+    assert "1 to 2" in str(columns["gpu of a task"])
