@@ -48,7 +48,13 @@ bench: $(INSTALLED)  ## time and memory of fairopt and of its alternatives, into
 	$(BIN)/python benchmarks/queues.py
 	$(BIN)/python benchmarks/flows.py
 	$(BIN)/python benchmarks/limits.py
+<<<<<<< HEAD
+	$(BIN)/python benchmarks/by_server.py
+=======
+	$(BIN)/python benchmarks/rules.py
+>>>>>>> main
 	$(BIN)/python benchmarks/history.py
+	$(BIN)/python benchmarks/replacing.py
 
 bench-growth: $(INSTALLED)  ## how time and memory grow with pairs, users, servers, resources, density and levels: an estimated hour
 	$(BIN)/python benchmarks/growth.py

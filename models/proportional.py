@@ -86,6 +86,7 @@ class Proportional(GivenUtility):
     references = ("Kesidis2018", "MoWalrand2000")
     symmetric = True
     by_server = True
+    proofs_cover_work = True  # work is a linear program over what a user buys, as homogeneous as tasks
     proofs_cover_shared = True  # they have prices as the resources of servers have
     satisfies: ClassVar = {
         Property.PARETO: "every U[n] counts: Mo and Walrand (2000)",
@@ -94,9 +95,15 @@ class Proportional(GivenUtility):
     }
 
     def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
-        """Return the citation. Proofs by equal incomes need alpha = 1, and unlimited tasks or the same worth of a task on all servers."""
+        """Return the citation. Proofs by equal incomes need alpha = 1, and unlimited tasks or the same worth of a task on all servers.
+
+        The worth is the utility of a task, and the work that it does where it runs.
+        """
+        speeds, own = instance.speeds, instance.eligibility
+        fastest, slowest = np.where(own, speeds, 0).max(axis=1), np.where(own, speeds, np.inf).min(axis=1)
+        one_speed = bool((np.isinf(instance.tasks) | (slowest >= fastest)).all())
         alike = self.utility is None or self.utility.shape[1] == 1 or bool(np.isinf(instance.tasks).all())  # type: ignore[union-attr]
-        if wanted is not Property.PARETO and not (self.alpha == 1 and alike):
+        if wanted is not Property.PARETO and not (self.alpha == 1 and alike and one_speed):
             return None
         return super().promise(wanted, instance, sharing)
 

@@ -69,19 +69,19 @@ def compiled(kernel: ModuleType) -> SimpleNamespace:
         version = _version(kernel, files)
         names = {file.__name__: dict(vars(file)) for file in files}  # what the compiled steps of each file read: each other, not plain ones
 
-        def jitted(function: Any, inner: bool) -> Any:
+        def jitted(function: Any, name: str, inner: bool) -> Any:
             copy = FunctionType(function.__code__, names[function.__module__], function.__name__, function.__defaults__)
             copy.__module__, copy.__doc__ = kernel.__name__, function.__doc__
-            copy.__qualname__ = f"{function.__name__}.{'inner.' if inner else ''}{version}"
+            copy.__qualname__ = f"{name}.{'inner.' if inner else ''}{version}"
             # What is called from outside counts references: else it would keep every generator of random numbers for ever.
             options = getattr(kernel, "OPTIONS", {}) | function.options | ({} if inner else {"_nrt": True})
             # What one step calls in another needs no wrapper to be called from outside, and a wrapper takes a second to compile.
             return njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=inner, **options)(copy)
 
-        steps = {function: jitted(function, True) for file in files for function in _steps(file).values()}
+        steps = {function: jitted(function, function.__name__, True) for file in files for function in _steps(file).values()}
         for file in files:
             names[file.__name__] |= {name: steps[function] for name, function in _steps(file).items()}
-        _compiled[kernel.__name__] = SimpleNamespace(**{name: jitted(function, False) for name, function in _steps(kernel).items()})
+        _compiled[kernel.__name__] = SimpleNamespace(**{name: jitted(each, name, False) for name, each in _steps(kernel).items()})
     return _compiled[kernel.__name__]
 
 

@@ -38,6 +38,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -224,6 +225,22 @@ class Cluster:
 # One level -----------------------------------------------------------------------------------------------------------------------
 
 
+@lru_cache(20_000)
+def _best(lines: bytes, bounds: bytes) -> tuple[float, Any]:
+    """Return the optimum and the point of an LP: its goal, which is maximised, and then its rows, as bytes of an array.
+
+    How a surplus is divided changes nothing in the LPs of guarantees, so that two questions about one tree have most LPs in common.
+    """
+    right = np.frombuffer(bounds)
+    table = np.frombuffer(lines).reshape(right.size + 1, -1)
+    attempts: Any = (_OPTIONS, {**_OPTIONS, "presolve": False}, {})
+    for options in attempts:
+        found: Any = linprog(-table[0], A_ub=table[1:], b_ub=right, options=options)
+        if found.status == 0:
+            return -found.fun, found.x
+    raise ArithmeticError(found.message)
+
+
 class LinearPrograms:
     """Levels by LPs. Columns: tasks of each eligible pair, as parts of what the user could run alone there; then tau.
 
@@ -327,15 +344,10 @@ class LinearPrograms:
             x = np.full(self.width, Fraction(0))
             x[used] = point
             return value, x
-        wide = np.array(lines, float)[:, used]
-        attempts: Any = (_OPTIONS, {**_OPTIONS, "presolve": False}, {})
-        for options in attempts:
-            found: Any = linprog(-wide[0], A_ub=wide[1:], b_ub=np.array(bounds, float), options=options)
-            if found.status == 0:
-                x = np.zeros(self.width)
-                x[used] = found.x
-                return -found.fun, x
-        raise ArithmeticError(found.message)
+        best, there = _best(np.array(lines, float)[:, used].tobytes(), np.array(bounds, float).tobytes())
+        x = np.zeros(self.width)
+        x[used] = there
+        return best, x
 
     def largest_part(self, rising: Sequence[tuple[Row, Number]], kept: Sequence[Row], extra: Sequence[Row]) -> tuple[Number, list[int]]:
         """Return the largest part that all of some promises, (use, unit), can have, and those that cannot have more."""

@@ -6,7 +6,7 @@ It is solved in rationals, and `fairopt.certificate` proves its optimum by dual 
 >>> from fairopt.instance.queues import Queue
 >>> lab = Instance([[10]], [[3]], resources=["gpu"], queues=[Queue("q", guarantee={"gpu": Fraction(20, 3)})], queue_of=["q"])
 >>> tasks = np.array([[Fraction(2)]])
->>> most_held(lab.exact, tasks, 1, np.ones(1, bool), np.ones(1, bool), 0)
+>>> most_held(lab.exact, tasks, 1, np.ones(1, bool), np.ones(1, bool), np.array([[3]]))
 Fraction(20, 3)
 """
 
@@ -30,10 +30,13 @@ __all__ = ["most_held"]
 Line = tuple[dict[int, Any], Any]  # a row of the linear program: coefficients by column, and the bound
 
 
-def most_held(instance: Instance, tasks: ExactArray, node: int, claimants: BoolArray, servers: BoolArray, r: int) -> Fraction | None:
-    """Return the most of resource ``r`` on ``servers`` that the users below a queue ask for; None if the program is infeasible.
+def most_held(
+    instance: Instance, tasks: ExactArray, node: int, claimants: BoolArray, servers: BoolArray, counts: ExactArray
+) -> Fraction | None:
+    """Return the most of a resource on ``servers`` that the users below a queue ask for; None if the program is infeasible.
 
-    ``instance`` and ``tasks``, (users, servers), are in fractions. ``claimants``, (users,), may get more than they have.
+    ``instance`` and ``tasks``, (users, servers), are in fractions. ``claimants``, (users,), may get more than they have. ``counts``,
+    (users, servers), is what a task counts.
     """
     below = instance.tree.below[node]
     pairs = [(int(n), int(i)) for n, i in np.argwhere(instance.eligibility & (below & ~instance.zero_demand)[:, None])]
@@ -43,8 +46,7 @@ def most_held(instance: Instance, tasks: ExactArray, node: int, claimants: BoolA
         lines.append((_used(instance, pairs, row.users, row.servers, row.resource), max(row.bound, has)))
     entries = [(k, j, rational(value)) for k, (line, _) in enumerate(lines) for j, value in line.items()]
     right = [rational(bound) for _, bound in lines]
-    demand = _demand(instance, pairs, r)
-    cost = [rational(d) if servers[i] else rational(0) for d, (_, i) in zip(demand, pairs, strict=True)]
+    cost = [rational(counts[n, i]) if servers[i] else rational(0) for n, i in pairs]
     found = largest_exactly(cost, entries, right, Deadline(None))
     if found is None:
         return None

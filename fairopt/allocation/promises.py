@@ -3,7 +3,7 @@
 A guarantee is *met* if its queue holds all of it that its users ask for. If a queue holds less than its guarantee, a linear program
 computes how much of the resource its users ask for, on their servers as if these were large enough:
 
-    maximise    sum over users n below the queue, servers i in the group, of d[n,r] x[n,i]
+    maximise    sum over users n below the queue, servers i in the group, of d[n,r] x[n,i]         by server: `counted_amounts`
     subject to  the limits of tasks, of parallelism and of queues, over the columns of these users alone
                 these users' use of each guaranteed resource <= max(guarantee, present use)
                 every user below the queue has at least its present tasks.
@@ -25,6 +25,7 @@ import scipy
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, Instance
+from fairopt.instance.by_server import counted_amounts
 from fairopt.instance.queues import Queue, Quota
 from fairopt.instance.tolerances import FITS, REACHED, TINY
 from fairopt.instance.units import bare_amount
@@ -187,17 +188,23 @@ class Promises:
         wanting = self._claimants(node) & instance.kinds.demand(r) & left & instance.eligibility[:, servers].any(axis=1)
         if not wanting.any():
             return held * 0
+        counts = counted_amounts(instance, self.tree.below[node], servers, r)
         if isinstance(held, Fraction):
             from fairopt.allocation.most_held import most_held  # imports everything that computes in fractions
 
-            most: Any = most_held(instance, self.tasks, node, self._claimants(node), servers, r)
+            most: Any = most_held(instance, self.tasks, node, self._claimants(node), servers, counts)
         else:
-            most = self._most(node, servers, r)
-        more = held * 0 if most is None else most - held
+            most = self._most(node, counts)
+        if most is None:
+            more = held * 0
+        elif instance.differs_by_server:
+            more = min(most - number((counts * self.tasks).sum()), amount - held)
+        else:
+            more = most - held
         least = instance.demands_by_kind[wanting, :, r].min() if self.whole else _tolerance(held) * amount
         return more if more >= least * (1 - _tolerance(held)) else held * 0
 
-    def _most(self, node: int, servers: BoolArray, r: int) -> float:
+    def _most(self, node: int, counts: FloatArray) -> float:
         """Return the optimum of the linear program; the present use if it is infeasible because present tasks exceed limits."""
         instance, (users, rows) = self.instance, self.pairs
         below = self.tree.below[node]
@@ -217,11 +224,11 @@ class Promises:
         keep = np.unique(mine)
         scale = np.maximum(limits.bounds, TINY)[of_these]
         answer = scipy.optimize.linprog(
-            -np.where(servers[rows[columns]], instance.kinds.of_pairs(mine, rows[columns], r), 0.0),
+            -counts[mine, rows[columns]],
             A_ub=sp.vstack([matrix[of_these] / scale[:, None], -own[keep], own[np.intersect1d(fixed, keep)]], format="csc"),
             b_ub=np.concatenate(
                 [limits.bounds[of_these] / scale, -now[keep] * (1 - FITS), now[np.intersect1d(fixed, keep)] * (1 + FITS)],
             ),
             method="highs",
         )
-        return self._held(node, servers, r) if answer.fun is None else -answer.fun
+        return float((counts * self.tasks).sum()) if answer.fun is None else -answer.fun

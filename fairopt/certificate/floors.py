@@ -242,7 +242,9 @@ class CompletionProofs:
 
     def __init__(self, program: Program, goal: TreeFilling, promised: Floors, everywhere: bool) -> None:
         self.program = program
-        self.agents, start = completion(program, goal, promised.promises, [amount * (1 - SAME) for amount in promised.amounts], everywhere)
+        self.agents, start = completion(
+            program, goal, promised.promises, [amount * (1 - DIGITS) for amount in promised.amounts], everywhere
+        )
         self.start = np.array(start)
         self.open = self.agents.largest() > 0
 

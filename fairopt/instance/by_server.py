@@ -37,6 +37,7 @@ __all__ = [
     "Kinds",
     "as_given",
     "by_server_on",
+    "counted_amounts",
     "differences",
     "is_by_server",
     "kinds_of",
@@ -168,6 +169,27 @@ def speeds_of(speeds: npt.ArrayLike | None, users: tuple[str, ...], servers: tup
     given = numbers(speeds, "speeds", (len(users), len(servers)), "(users, servers)")
     check(given, np.isfinite(given) & (given >= 0), "speed", "finite and >= 0", users, servers)
     return None if (given == 1).all() and kept(speeds, given) is None else given
+
+
+def counted_amounts(instance: Instance, users: BoolArray, servers: BoolArray, r: int) -> npt.NDArray[Any]:
+    """Return what a task of some users on some rows of servers counts in a guarantee of a resource, (users, servers).
+
+    It is what the task takes. Where demands or speeds differ by server it is the work of the task, times the least that a unit of the
+    user's work takes there: nobody asks for more by running where a task takes more.
+
+    >>> from fairopt.instance.instance import Instance
+    >>> lab = Instance([[8], [8]], [[[1], [2]]], speeds=[[1, 0.5]])
+    >>> counted_amounts(lab, np.array([True]), np.array([True, True]), 0)
+    array([[1. , 0.5]])
+    """
+    each = np.broadcast_to(instance.demands_by_kind[:, :, r][:, instance.kind_of], instance.eligibility.shape)
+    counted = users[:, None] & servers & np.asarray(each > 0, bool)
+    if not instance.differs_by_server:
+        return np.where(counted, each, each * 0)
+    speeds = np.where(instance.speeds > 0, instance.speeds, instance.speeds * 0 + 1)
+    counted &= instance.eligibility
+    least = (each / speeds).min(axis=1, where=counted, initial=np.inf)
+    return np.where(counted, np.where(counted.any(axis=1), least, 0)[:, None] * speeds, each * 0)
 
 
 def differences(instance: Instance) -> str:

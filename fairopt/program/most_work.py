@@ -63,9 +63,11 @@ def work_alone(instance: Instance, possible: FloatArray, at_once: bool = True) -
         See `fairopt.instance.by_server`.
     """
     some = np.flatnonzero(instance.limited) if at_once else np.zeros(0, int)
+    possible = np.where(instance.speeds > 0, possible, 0)  # endless tasks that do nothing are no work
     work = np.asarray((possible * instance.speeds).sum(axis=1))
     if some.size:
-        rho = instance.rates_of_one[some] * instance.speeds[some]
+        speeds = instance.speeds[some]
+        rho = np.where(speeds > 0, instance.rates_of_one[some], 1) * np.where(speeds > 0, speeds, 1)
         work[some] = fastest_first(possible[some] * instance.speeds[some], rho, instance.parallelism[some])
     if not instance.shared_capacity.size:
         return work
@@ -147,6 +149,7 @@ def _most_of_all(worth: FloatArray, use: FloatArray, bounds: FloatArray, most: F
 
     (n, groups), m = worth.shape, bounds.size
     alone = np.minimum(most, safe_ratio(bounds[None, :, None], use).min(axis=1, initial=np.inf, where=use > 0))  # each column by itself
+    alone = np.where(worth > 0, alone, 0.0)
     best = (worth * alone).max(axis=1)
     able = best > 0
     scale = np.divide(worth * alone, best[:, None], out=np.zeros_like(worth), where=able[:, None])

@@ -6,9 +6,10 @@ guaranteed queue users rise by their weights. Then the notion has the rows
     sum over users n below v, servers i in some groups, of d[n,r] x[n,i]  >=  what the stages gave v of r there       for each set of groups
     x[n]  >=  what the stages gave                                                                        for users guaranteed tasks
 
-With one group, such as the whole cluster, that is one row. With several groups the stages give v an amount F of r, each group counted up to
-its guarantee G[g], and the rows say the same of every allocation: for each set of groups, their use is at least F - sum of G of the others.
-The end of the stages obeys all rows, so that they can never be infeasible.
+Where demands or speeds differ by server, a task counts its work there, times the least that a unit of work takes
+(`fairopt.instance.by_server.counted_amounts`). With one group, such as the whole cluster, that is one row. With several groups the stages
+give v an amount F of r, each group counted up to its guarantee G[g], and the rows say the same of every allocation: for each set of groups,
+their use is at least F - sum of G of the others. The end of the stages obeys all rows, so that they can never be infeasible.
 
 The rows are rules (`fairopt.Rule`) that bear the names of the guarantees.
 """
@@ -27,8 +28,9 @@ from fairopt.certificate import Certificate
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance.aggregation import merge, unmerged
+from fairopt.instance.by_server import counted_amounts
 from fairopt.instance.exact_merging import merge_exactly, unmerged_exactly
-from fairopt.instance.fractions import ExactArray, from_rational, from_rationals
+from fairopt.instance.fractions import ExactArray, fraction_of, from_rational, from_rationals
 from fairopt.instance.keeping import groups_of
 from fairopt.instance.requirements import Attributes
 from fairopt.instance.rules import Rule
@@ -178,15 +180,34 @@ def _rules(instance: Instance, tasks: Any) -> Iterator[Rule]:
                     of_resource.setdefault(resource, []).append((group, servers, amount))
         for resource, groups in of_resource.items():
             r = instance.resources.index(resource)
-            used = [Row("", users, servers, r, 0).used(instance.kinds, tasks) for _, servers, _ in groups]
+            used = [_used(instance, users, servers, r, tasks) for _, servers, _ in groups]
             held = [_kept(use, amount, exact) for use, (_, _, amount) in zip(used, groups, strict=True)]
             for chosen, bound in _sets(held, [amount for _, _, amount in groups]):
                 here = [groups[k][0] for k in chosen]
                 total: Any = 0
                 for k in chosen:
-                    total = total + _amount(instance, where, x, resource, queue.name, *groups[k][:2])
+                    if instance.differs_by_server:
+                        total = total + _work(instance, x, users, groups[k][1], r)
+                    else:
+                        total = total + _amount(instance, where, x, resource, queue.name, *groups[k][:2])
                 on = " and ".join(group for group in here if group)
                 yield _named(f"guaranteed {resource} of {queue.name}{f' on {on}' if on else ''}", total, bound)
+
+
+def _used(instance: Instance, users: BoolArray, servers: BoolArray, r: int, tasks: Any) -> Any:
+    """Return what tasks, (users, servers), count in a guarantee of a resource."""
+    if instance.differs_by_server:
+        return (counted_amounts(instance, users, servers, r) * tasks).sum()
+    return Row("", users, servers, r, 0).used(instance.kinds, tasks)
+
+
+def _work(instance: Instance, x: Any, users: BoolArray, servers: BoolArray, r: int) -> Any:
+    """Return the same as a term."""
+    total: Any = 0
+    for (n, i), count in np.ndenumerate(counted_amounts(instance, users, servers, r)):
+        if count > 0:
+            total = total + fraction_of(count) * x[f"user:{instance.users[n]}", instance.servers[i]]
+    return total
 
 
 def _kept(held: Any, guarantee: Any, exact: bool) -> Any:

@@ -21,7 +21,7 @@ from fairopt.program.events import Change, Work
 from fairopt.program.filling import Filling
 from fairopt.solvers.compiled import Steps
 from fairopt.solvers.filling import kernel
-from fairopt.solvers.filling.event_state import EVENT, FIXED, FREED, IN_LINE, IN_POOL, RUNNING, STARTED, Run, check_restored
+from fairopt.solvers.filling.event_state import FIXED, STARTED, Run, check_restored
 from fairopt.solvers.filling.placements import Chooser, Placement
 from fairopt.solvers.filling.progressive_filling import chosen_server, demand_of, room_of, state_of, tree_of
 from fairopt.solvers.filling.queue_state import QueueState
@@ -80,13 +80,13 @@ def run_events(
     now = -np.inf
     if not isinstance(placement, Placement):
         return _run_by(placement, filling, state, run, tree, rng, until, done, stopped, keeping)
-    name, queues = ("advance", ()) if tree is None else ("advance_in_tree", (tree,))
+    name = "advance" if tree is None else "advance_in_tree"
     expected = (
         SETTINGS.seconds_of_moment * _busiest(work) * (state.row.size + work.owner.size) + SETTINGS.seconds_of_moment * state.eligible.size
     )
     while True:
         batch = steps.size(name, SETTINGS.moments_at_once)
-        now = steps.run(name, state, run, *queues, rng, placement.server_first, until, batch, seconds=expected)
+        now = steps.run(name, state, run, tree, rng, placement.server_first, until, batch, seconds=expected)
         over = now > until or np.isinf(now)
         if not over:
             done(now, int(run.progress[STARTED]))
@@ -144,7 +144,7 @@ def _run_by(
     progress = run.progress
     moments = 0
     while True:
-        now = _next_moment(run)
+        now = kernel.next_moment(run)
         if np.isinf(now) or now > until:
             keeping[0](keeping[1], True)
             return run.start, run.server, until
@@ -155,26 +155,7 @@ def _run_by(
             if stops:
                 return run.start, run.server, float(now)
         moments += 1
-        progress[FREED] = 0
-        while progress[RUNNING] > 0 and run.ends[0] == now:
-            task = kernel.pop(run)
-            kernel.end_task(state, run, task)
-            if tree is not None:
-                kernel.record(state, tree, run.stream[run.job_of[task]], state.row[run.server[task]], -1)
-        servers = False
-        while progress[EVENT] < run.times.size and run.times[progress[EVENT]] == now:
-            servers |= run.changes[progress[EVENT]] in (Change.REMOVE, Change.ADD)
-            kernel.apply_event(state, run, progress[EVENT])
-            progress[EVENT] += 1
-        if servers and tree is not None:
-            kernel.resize(state, run, tree)
-        if tree is not None:
-            for n in run.line[: progress[IN_LINE]]:
-                run.untried[n] |= tree.again[n]
-                tree.again[n] = False
-        kernel.gather(state, run)
-        if tree is not None:
-            tree.at[:] = 0
+        kernel.begin_moment(state, run, tree, now)
         while True:
             n = int(kernel.next_stream(state, run, rng) if tree is None else kernel.next_stream_in_tree(state, run, tree, rng))
             if n < 0:
@@ -182,21 +163,9 @@ def _run_by(
             number = kernel.fitting(state, n) if tree is None else kernel.fitting_in_tree(state, tree, n)
             free = np.where(run.closed[:, None], 0.0, room())
             i = chosen_server(choose, int(run.owner[n]), free, demand_of(filling, state, n), state.fits[:number].copy())
-            kernel.start_task(state, run, n, i, now)
-            if tree is not None:
-                kernel.record(state, tree, n, state.row[i], 1)
+            kernel.start_task(state, run, tree, n, i, now)
             kernel.drop_those_without(state, run, i)
-        for n in run.pool[: progress[IN_POOL]]:  # none of their tasks fits any more
-            run.untried[n] = tree is not None and (tree.barred[n] > 0 or tree.closed[tree.leaf[n]] > 0)
-            run.pool_at[n] = -1
-        run.is_freed[run.freed[: progress[FREED]]] = False
-
-
-def _next_moment(run: Run) -> float:
-    """Return the time of the next event or end of a task; inf if there is none."""
-    progress = run.progress
-    coming = float(run.times[progress[EVENT]]) if progress[EVENT] < run.times.size else np.inf
-    return min(coming, float(run.ends[0])) if progress[RUNNING] > 0 else coming
+        kernel.end_moment(state, run, tree)
 
 
 def _busiest(work: Work) -> int:

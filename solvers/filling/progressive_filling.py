@@ -87,8 +87,6 @@ def fill(filling: Filling, placement: Placement | Chooser, *, random_ties: bool,
         users, servers = np.empty(batch, np.int64), np.empty(batch, np.int64)
         if not isinstance(placement, Placement):
             placed = _fill_by(state, tree, filling, placement, rng, users, servers, steps)
-        elif tree is None:
-            placed = steps.run(name, state, rng, users, servers, seconds=once)
         else:
             placed = steps.run(name, state, tree, rng, users, servers, seconds=once)
         batches.append((users[:placed], servers[:placed]))

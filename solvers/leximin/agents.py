@@ -23,6 +23,7 @@ __all__ = ["AgentPrograms"]
 
 
 _SETTLED = 1e-9  # relative: an agent that can rise by less is settled
+_LEAST = 1e-14  # of what an agent could have: rows of what begins or rises at less have coefficients that HiGHS refuses
 _RELAXED = 1e-10  # relative: by how much starts are relaxed where HiGHS finds no point
 
 
@@ -58,6 +59,7 @@ class AgentPrograms:
         t_unit = float((np.maximum(self.reach - begin, 1e-3 * self.reach)[rising] / speed[rising]).min()) / max(1, int(rising.sum())) ** 0.5
         wanted = np.where(rising, speed * t_unit, 0.0)
         size = np.where(rising, np.maximum(wanted, begin), np.where(begin > 0, begin, self.reach))
+        size = np.maximum(size, _LEAST * self.reach)
         size[~(size > 0)] = 1.0
         rows = sp.csr_array(self.worth / size[:, None])
         matrix = sp.block_array([[self.use, None], [rows, sp.csr_array(-(wanted / size)[:, None])]], format="csr")
@@ -72,7 +74,7 @@ class AgentPrograms:
         prices = np.maximum(outcome.row_duals[: self.bounds.size], 0.0) / self.bounds
         pays = np.maximum(-outcome.row_duals[self.bounds.size :], 0.0) / size
         level = begin + speed * t
-        paid = pays * np.maximum(level, 1e-6 * self.reach)
+        paid = pays * np.maximum(level, 1e-9 * self.reach)
         gap = max(float(prices @ self.program.bounds - pays @ level), ROUNDING * float(paid.sum()))
         with np.errstate(divide="ignore", invalid="ignore"):
             could = np.where(rising & (paid > 0), gap / paid, np.inf)

@@ -162,7 +162,7 @@ def _meet_together(
                 settled = [k for k in rising if level.stopped[first + k]]
                 stages.append(Stage(level.t, _NOBODY, np.concatenate([level.prices, level.pays]), above, np.array(settled, np.int64)))
             for k in settled:
-                value[k] = caps[k] if at_most else level.t if exact else level.t * (1 - SAME) if level.t > _MET else zero
+                value[k] = caps[k] if at_most else level.t if exact else level.t * (1 - DIGITS) if level.t > _MET else zero
             rising = [k for k in rising if k not in settled]
     return value, tuple(stages)
 
@@ -235,7 +235,7 @@ class Keeping:
     """
 
     def __init__(self, program: Program, goal: TreeFilling, promised: Floors, everywhere: bool, agents_of: Solve) -> None:
-        floors = [amount * (1 - SAME) for amount in promised.amounts]
+        floors = [amount * (1 - DIGITS) for amount in promised.amounts]
         self.program = program
         agents, start = completion(program, goal, promised.promises, floors, everywhere)
         self.levels, self.start = agents_of(agents), np.array(start, float)

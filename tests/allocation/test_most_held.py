@@ -72,7 +72,7 @@ def test_against_a_simplex_of_its_own() -> None:
         most = largest_use(exact, tasks, mine, max(guarantee, held))
         everywhere = np.ones(instance.n_servers, bool)
         claimants = np.isin(np.arange(instance.n_users), mine)
-        assert most_held(exact, tasks, 1, claimants, everywhere, 0) == most
+        assert most_held(exact, tasks, 1, claimants, everywhere, exact.demands[:, :1].repeat(exact.n_servers, axis=1)) == most
         allocation = given(instance, tasks, "rdm", exact=True)
         if allocation.certificate.whole_tasks:
             continue

@@ -11,6 +11,7 @@ import yaml
 from numpy.typing import NDArray
 
 import fairopt as fo
+from fairopt.analysis.measures import violations
 from fairopt.clusters.rounding import whole_tasks
 
 Tasks = NDArray[np.float64]
@@ -46,6 +47,7 @@ def test_whole_tasks_fit_where_they_are(seed: int) -> None:
     whole = whole_tasks(allocation)
     assert (whole.tasks == np.round(whole.tasks)).all()
     back = whole.on_rows()
+    assert violations(instance, whole.as_allocation().tasks, "rdm", 1e-9) == []
     assert back.sum(axis=1).tolist() == whole.tasks_per_user.tolist()
     assert (back.sum(axis=1) <= np.ceil(allocation.tasks_per_user - 1e-6)).all()
     assert (back.sum(axis=1) <= instance.tasks).all()

@@ -193,6 +193,21 @@ def test_the_uniform_slice_is_used_for_the_most_work() -> None:
         np.testing.assert_allclose(fo.solve(instance, "uniform", exact=True).work, found.work, rtol=1e-9)
 
 
+def test_a_queue_asks_for_no_more_by_running_where_its_tasks_take_more() -> None:
+    """All its tasks run on A100, where one takes 1 gpu; that it could hold 14 on V100 is no guarantee that is missed."""
+    queues = [fo.Queue("q", guarantee={"gpu": 12}), fo.Queue("r", guarantee={"gpu": 4})]
+    demands = [[[1], [2]], [[1], [1]], [[1], [2]]]
+    tree = fo.Instance([[8], [8]], demands, tasks=[4, np.inf, 3], queues=queues, queue_of=["q", "r", "q"], resources=["gpu"])
+    for exact in (False, True):
+        found = fo.solve(tree, "cdrf", exact=exact)
+        np.testing.assert_allclose(found.work, [4, 9, 3], rtol=1e-9)
+        assert [each.met for queue in found.queue_holdings() for each in queue.guarantees] == [True, True]
+    without = fo.solve(tree.replace(tasks=None), "cdrf")
+    assert sum(each.missing for queue in without.queue_holdings() for each in queue.guarantees) == pytest.approx(0, abs=1e-9)
+    held = [each.held for queue in without.queue_holdings() for each in queue.guarantees]
+    assert held[0] >= 12 * (1 - 1e-9)
+
+
 def test_a_user_of_two_kinds_of_servers_is_a_queue_of_two_users() -> None:
     """One of each kind, whose tasks are worth their speeds; fairness among queues comes first then, and inside them nothing is lost."""
     for seed in range(4):
@@ -279,6 +294,9 @@ def test_a_speed_of_0_keeps_a_user_away_and_is_said() -> None:
     """The user is not eligible there, and a reader of the instance is told so."""
     lab = fo.Instance([[4], [5]], [[1], [1]], speeds=[[1.0, 0.0], [1.0, 0.5]], users=["train", "infer"], servers=["a100", "v100"])
     assert lab.eligibility.tolist() == [[True, False], [True, True]]
+    endless = fo.Instance([[4], [4]], [[[0, 1], [0, 1]], [[1, 1], [1, 1]]], speeds=[[1.0, 0.0], [1.0, 1.0]], shared={"licences": 3})
+    for notion in NOTIONS:
+        np.testing.assert_allclose(fo.solve(endless, notion).work, [1.5, 1.5])  # tasks without end that do no work count nothing
     assert doubts(lab) == ("train cannot run on some servers: its speed on v100 is 0",)
     assert doubts(lab.replace(speeds=[[1, 0.5], [1, 0.5]])) == ()
 

@@ -1,6 +1,7 @@
 """Comparisons, regrets, frontiers, what-ifs, studies and tables where demands and speeds differ by server: they count work."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
@@ -85,3 +86,34 @@ def test_tables_show_ranges() -> None:
     columns = {column.title: column for column in user_table(LAB).columns}
     assert "0.5 to 1" in str(columns["speed"])
     assert "1 to 2" in str(columns["gpu of a task"])
+
+
+CELLS = Path(__file__).parents[2] / "benchmarks" / "results" / "replacing.json"
+
+
+@pytest.mark.skipif(not CELLS.exists(), reason="about the repository, and this is a copy of the tests")
+def test_every_counterexample_of_the_page_fails() -> None:
+    """What the tables of docs/explanation/replacing.md say no to; lies are told again in the tests of audits."""
+    cells = [cell for cell in json.loads(CELLS.read_text())["cells"] if cell["instance"] and cell["property"] != "strategy-proofness"]
+    assert len(cells) > 15
+    for cell in cells:
+        tasks = [np.inf if each is None else each for each in cell["instance"].pop("tasks", [])] or None
+        allocation = fo.solve(fo.Instance(**cell["instance"], tasks=tasks), cell["notion"])
+        assert fo.audit(allocation, [cell["property"]]).violated, cell
+
+
+@pytest.mark.parametrize("notion", ["cdrf", "proportional"])
+def test_what_is_proved_has_no_counterexample(notion: str) -> None:
+    """Slices of `cdrf`, and slices and envy of `proportional`, where nobody runs out of tasks; and what the notion promises."""
+    proved = ["sharing-incentive", "envy-freeness"] if notion == "proportional" else ["sharing-incentive"]
+    for seed in range(8):
+        rng = np.random.default_rng([seed, 50])
+        n, r = int(rng.integers(2, 5)), int(rng.integers(1, 3))
+        instance = fo.Instance(
+            rng.uniform(1, 9, (3, r)), rng.uniform(0.3, 4, (n, 3, r)), speeds=rng.uniform(0.2, 4, (n, 3)), weights=rng.uniform(0.5, 2, n)
+        )
+        audit = fo.audit(fo.solve(instance, notion), proved)
+        assert not audit.violated, seed
+        assert all((verdict.promised is not None) == (notion == "proportional") for verdict in audit.values())
+        few = fo.solve(instance.replace(tasks=np.ones(n)), notion)
+        assert all(verdict.promised is None for verdict in fo.audit(few, proved).values())

@@ -115,10 +115,10 @@ def test_a_tree_has_at_most_100_levels(tmp_path: Path) -> None:
     demand: dict[str, Any] = {"capacities": [[1.0]], "demands": [[1.0]], "resources": ["cpu"], "users": ["u"]}
     assert fo.solve(fo.Instance(**demand, queues=chain(100), queue_of=["q99"]), "drf").tasks_per_user.tolist() == [1.0]
     for levels in (101, 1200, 100_000):
-        message = f'"q{levels - 1}" is {levels:,} levels below the root, and a tree has 100 levels at most'
+        message, deep = f'"q{levels - 1}" is {levels:,} levels below the root, and a tree has 100 levels at most', chain(levels)
         with pytest.raises(fo.InvalidInstance, match=message):
-            fo.Instance(**demand, queues=chain(levels), queue_of=["q0"])
-        queues = [{"name": queue.name} | ({"parent": queue.parent} if queue.parent else {}) for queue in chain(levels)]
+            fo.Instance(**demand, queues=deep, queue_of=["q0"])
+        queues = [{"name": queue.name} | ({"parent": queue.parent} if queue.parent else {}) for queue in deep]
         document = {
             "servers": [{"name": "s", "capacity": {"cpu": 1}}],
             "queues": queues[::-1],

@@ -35,6 +35,18 @@ def hook(event, arguments, busy=[]):
         busy.clear()
 sys.addaudithook(hook)
 """
+SCRIPT = """
+import sys
+from fairopt.cli import main
+if __name__ == "__main__":
+    for words in " ".join(sys.argv[1:]).split(" && "):
+        sys.argv[1:] = words.split()
+        try:
+            main()
+        except SystemExit as leaving:
+            if leaving.code:
+                raise
+"""
 MODULES = (
     *("joblib", "types", "typing", "pickle", "signal", "json", "numpy", "pandas", "yaml", "numba", "queue", "dask", "glob", "ctypes"),
     *("sitecustomize", "usercustomize", "gurobipy"),
@@ -64,10 +76,19 @@ class Mine(fo.ShareNotion):
     def share_per_task(self, instance):
         return fo.NOTIONS["drfh"]().share_per_task(instance)
 """
+ALONE = (  # start no worker and load no plug-in: one process runs them one after the other, and imports what all need once
+    "solve cluster.yaml --plot /OUT/a.svg --plot-envy /OUT/b.png -o /OUT/a.json",
+    "solve cluster.yaml --solver pyomo",
+    "solve cluster.yaml --notion proportional --solver cvxpy",
+    "frontier cluster.yaml --csv",
+    "simulate lab/jobs.csv --cluster lab --plot /OUT/day.svg -o /OUT/a.parquet",
+    "history lab/log.csv --cluster lab --plot /OUT/log.svg --resume /OUT/kept",
+    "report cluster.yaml --effort 4 -o /OUT/a.html",
+    "generate google:users=20:servers=30 -o /OUT/cluster.yaml",
+    "reproduce bbf",
+)
 COMMANDS = {
-    "solve": "solve cluster.yaml --plot /OUT/a.svg --plot-envy /OUT/b.png -o /OUT/a.json",
-    "pyomo": "solve cluster.yaml --solver pyomo",
-    "cvxpy": "solve cluster.yaml --notion proportional --solver cvxpy",
+    "one after the other": " && ".join(ALONE),
     "a notion of a file": "compare cluster.yaml --notions mine.py:Mine,drfh --plot /OUT/a.pdf",
     "audit": "audit cluster.yaml --workers 2 --effort 4",
     "worst-case": "worst-case drfh:first-fit --users 2 --resources 1 --tries 40 --workers 2",
@@ -75,12 +96,6 @@ COMMANDS = {
     "dask": "study cluster.yaml --schedules drfh:random --seeds 4 --workers 2 --backend dask",
     "ray": "study cluster.yaml --schedules drfh:random --seeds 4 --workers 2 --backend ray",
     "arrivals": "arrivals tasks.yaml --resource gpu --seeds 4 --workers 2 -o /OUT/a.xlsx",
-    "report": "report cluster.yaml --effort 4 -o /OUT/a.html",
-    "frontier": "frontier cluster.yaml --csv",
-    "simulate": "simulate lab/jobs.csv --cluster lab --plot /OUT/day.svg -o /OUT/a.parquet",
-    "history": "history lab/log.csv --cluster lab --plot /OUT/day.svg --resume /OUT/kept",
-    "generate": "generate google:users=20:servers=30 -o /OUT/cluster.yaml",
-    "reproduce": "reproduce bbf",
 }
 
 
@@ -91,7 +106,7 @@ def traps(tmp_path: Path) -> Path:
     here.mkdir()
     (tmp_path / "hook").mkdir()
     (tmp_path / "hook" / "sitecustomize.py").write_text(HOOK)
-    (tmp_path / "hook" / "script.py").write_text("from fairopt.cli import main\nif __name__ == '__main__':\n    main()\n")
+    (tmp_path / "hook" / "script.py").write_text(SCRIPT)
     for name in MODULES:
         (here / f"{name}.py").write_text(f"open({str(tmp_path / 'RAN')!r}, 'a').write({name!r} + ' ')\n")
     for name, text in SETTINGS.items():
@@ -109,7 +124,7 @@ def environment(traps: Path) -> dict[str, str]:
 
 
 def script(traps: Path, words: str) -> list[str]:
-    """Return the command line of a script that lies elsewhere, as the console script does."""
+    """Return the command line of a script that lies elsewhere, as the console script does; ``&&`` stands between commands."""
     return [sys.executable, str(traps.parent / "hook" / "script.py"), *words.replace("/OUT", str(traps.parent)).split()]
 
 

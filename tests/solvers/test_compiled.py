@@ -213,7 +213,7 @@ def test_a_kernel_of_several_files_is_compiled_anew_when_one_of_them_changes(tmp
 def test_a_kernel_knows_its_files() -> None:
     """All modules of the steps that its steps may call, and no others."""
     names = {file.__name__.rpartition("fairopt.solvers.")[2] for file in compiled._files(of_schedules)}
-    of_them = ("servers", "users", "filling", "events", "over_time", "accounts", "queues", "queues_over_time")
+    of_them = ("servers", "users", "filling", "events", "over_time", "accounts", "queues", "queues_over_time", "moments")
     assert names == {"filling.kernel", *(f"filling.kernel.{name}" for name in of_them)}
     assert compiled._files(kernel) == [kernel]
 

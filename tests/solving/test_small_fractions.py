@@ -47,6 +47,22 @@ def test_nested_trees_are_not_refused(queues: int, ways: int, servers: int, seed
     np.testing.assert_allclose(found.tasks_per_user, exact.tasks_per_user, atol=1e-8)
 
 
+@pytest.mark.parametrize("seed", [8, 11])
+def test_guarantees_over_eight_orders_of_magnitude(seed: int) -> None:
+    """Shares of which nothing but rounding is left, 1e-17 of the cluster, gave rows that HiGHS refuses."""
+    rng = np.random.default_rng([seed, 8])
+    capacities, demands = rng.uniform(5, 20, (2, 2)).round(2), rng.uniform(0.1, 1, (8, 2)).round(2)
+    amounts = 10 ** rng.uniform(-4, 4, 4)
+    amounts *= 1.4 * capacities.sum(axis=0)[0] / amounts.sum()
+    queues = [fo.Queue(f"q{k}", guarantee={f"r{k % 2}": float(f"{amount:.4g}")}) for k, amount in enumerate(amounts)]
+    eligible = (rng.random((8, 2)) < 0.7) | (np.arange(2) == 0)
+    pool = fo.Instance(
+        capacities, demands, eligibility=eligible, queues=queues, queue_of=[f"q{n % 4}" for n in range(8)], resources=["r0", "r1"]
+    )
+    found, exact = fo.solve(pool, "drfh"), fo.solve(pool, "drfh", exact=True)
+    np.testing.assert_allclose(found.tasks_per_user, exact.tasks_per_user, rtol=1e-7, atol=1e-10)
+
+
 def of_figure() -> tuple[fo.Instance, Found]:
     """An instance, and the answer of its program without prices that prove it."""
     instance = fo.Instance([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]])

@@ -6,12 +6,13 @@ finished, and searches go on where they ended. Memory is linear in users, server
 ====================  ===============================================================================
 ``servers``           where a task fits, and which server it gets
 ``users``             whose turn it is, and the placement
-``fill``              both in turn: of one instance
-``events``            tasks that start and end, users and servers that come and go
-``over_time``         both in turn at each moment of a simulation
 ``accounts``          what users of queues hold of guarantees, limits, and what queues keep
-``queues``            both in turn with a tree of queues
-``queues_over_time``  the same at each moment of a simulation
+``queues``            whose turn it is, and the placement, with a tree of queues
+``filling``           both in turn: of one instance
+``events``            tasks that start and end, users and servers that come and go
+``over_time``         whose turn it is at a moment of a simulation, and where a task fits then
+``queues_over_time``  the same with a tree of queues
+``moments``           both in turn: moment by moment
 ``codes``             rules, measures and events as plain numbers
 ====================  ===============================================================================
 
@@ -21,48 +22,43 @@ All steps are one kernel (`fairopt.solvers.compiled`): they are compiled togethe
 from __future__ import annotations
 
 from fairopt.solvers.filling.kernel.accounts import bar, record, resize, settle
-from fairopt.solvers.filling.kernel.events import apply_event, close_absent, end_task, pop, start_task
+from fairopt.solvers.filling.kernel.events import close_absent, start_task
 from fairopt.solvers.filling.kernel.filling import fill, fill_by_server
-from fairopt.solvers.filling.kernel.over_time import advance, drop_those_without, gather, next_stream
-from fairopt.solvers.filling.kernel.queues import (
-    choose_in_tree,
-    fill_tree,
-    fill_tree_by_server,
-    fitting_in_tree,
-    next_in_tree,
-    place_in_tree,
-)
-from fairopt.solvers.filling.kernel.queues_over_time import advance_in_tree, next_stream_in_tree
+from fairopt.solvers.filling.kernel.moments import advance, begin_moment, end_moment, next_moment
+from fairopt.solvers.filling.kernel.over_time import drop_those_without, next_stream
+from fairopt.solvers.filling.kernel.queues import fitting_in_tree, next_in_tree, place_in_tree
+from fairopt.solvers.filling.kernel.queues_over_time import next_stream_in_tree
 from fairopt.solvers.filling.kernel.servers import fitting
 from fairopt.solvers.filling.kernel.users import next_user, place
 
 __all__ = [
     "advance",
     "advance_in_tree",
-    "apply_event",
     "bar",
-    "choose_in_tree",
+    "begin_moment",
     "close_absent",
     "drop_those_without",
-    "end_task",
+    "end_moment",
     "fill",
     "fill_by_server",
     "fill_tree",
     "fill_tree_by_server",
     "fitting",
     "fitting_in_tree",
-    "gather",
     "next_in_tree",
+    "next_moment",
     "next_stream",
     "next_stream_in_tree",
     "next_user",
     "place",
     "place_in_tree",
-    "pop",
     "record",
     "resize",
     "settle",
     "start_task",
 ]
+
+# With queues, the steps that need minutes are other steps: they are compiled, and kept on disk, apart from those without.
+fill_tree, fill_tree_by_server, advance_in_tree = fill, fill_by_server, advance
 
 OPTIONS = {"_nrt": False}  # no step allocates an array, so none counts references within: a third less to compile

@@ -1,4 +1,7 @@
-"""What happens at one moment of a simulation: tasks start and end, users and servers come and go, jobs are submitted."""
+"""What happens at one moment of a simulation: tasks start and end, users and servers come and go, jobs are submitted.
+
+Without queues, ``tree`` is None, and numba leaves out what is about it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import math
 
 from fairopt.solvers.compiled import step
 from fairopt.solvers.filling.event_state import FREED, IN_LINE, IN_POOL, RUNNING, STARTED
+from fairopt.solvers.filling.kernel.accounts import record
 from fairopt.solvers.filling.kernel.codes import ADD, JOIN, LEAVE, REMOVE, SUBMIT
 from fairopt.solvers.filling.kernel.servers import column_of
 from fairopt.solvers.filling.kernel.users import hold, set_used
@@ -83,7 +87,7 @@ def take_out(members, at, progress, which, n):  # type: ignore[no-untyped-def]
 
 
 @step()
-def end_task(state, run, task):  # type: ignore[no-untyped-def]
+def end_task(state, run, tree, task):  # type: ignore[no-untyped-def]
     """A task ends, and its server has its demand back."""
     n, i = run.stream[run.job_of[task]], run.server[task]
     row, u = state.row[i], run.owner[n]
@@ -103,6 +107,8 @@ def end_task(state, run, task):  # type: ignore[no-untyped-def]
     state.total[n] -= 1
     state.tasks[n, row] -= 1
     run.share[u] = -1.0
+    if tree is not None:
+        record(state, tree, n, row, -1)
 
 
 @step()
@@ -142,7 +148,7 @@ def apply_event(state, run, event):  # type: ignore[no-untyped-def]
 
 
 @step()
-def start_task(state, run, n, i, now):  # type: ignore[no-untyped-def]
+def start_task(state, run, tree, n, i, now):  # type: ignore[no-untyped-def]
     """Start the next task of the stream on the server."""
     row, u = state.row[i], run.owner[n]
     hold(state, n, i, 1.0)
@@ -165,6 +171,8 @@ def start_task(state, run, n, i, now):  # type: ignore[no-untyped-def]
         if run.head[n] == run.arrived[n]:
             take_out(run.line, run.line_at, run.progress, IN_LINE, n)
             take_out(run.pool, run.pool_at, run.progress, IN_POOL, n)
+    if tree is not None:
+        record(state, tree, n, row, 1)
 
 
 @step()

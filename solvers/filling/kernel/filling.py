@@ -1,4 +1,7 @@
-"""Filling one instance, the user first or the server first."""
+"""Filling one instance, the user first or the server first.
+
+Without queues, ``tree`` is None, and numba leaves out what is about it.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +9,32 @@ import math
 
 from fairopt.instance.tolerances import SAME
 from fairopt.solvers.compiled import step
+from fairopt.solvers.filling.kernel.accounts import record
 from fairopt.solvers.filling.kernel.codes import RANDOM
+from fairopt.solvers.filling.kernel.queues import choose_in_tree, next_in_tree, next_on_server_in_tree, place_in_tree
 from fairopt.solvers.filling.kernel.servers import choose, column_of, draw, fits
 from fairopt.solvers.filling.kernel.users import next_user, place, share_at
 from fairopt.solvers.filling.state import BLOCKED_BY, ROUND_AT, ROUND_LENGTH
 
-__all__ = ["begin_round", "fill", "fill_by_server", "shuffle_open"]
+__all__ = ["fill", "fill_by_server", "shuffle_open"]
 
 
 @step(nogil=True)
-def fill(state, rng, users, servers):  # type: ignore[no-untyped-def]
+def fill(state, tree, rng, users, servers):  # type: ignore[no-untyped-def]
     """Place tasks, choosing the user and then the server, until ``users`` and ``servers`` are full or no task fits; return their number."""
     placed = 0
     while placed < users.size:
-        n = next_user(state, rng)
+        n = next_user(state, rng) if tree is None else next_in_tree(state, tree, rng)
         if n < 0:
             break
-        i = choose(state, n, rng)
+        i = choose(state, n, rng) if tree is None else choose_in_tree(state, tree, n, rng)
         if i < 0:  # only where the first block ends it all
             state.progress[BLOCKED_BY] = n
             break
-        place(state, n, i)
+        if tree is None:
+            place(state, n, i)
+        else:
+            place_in_tree(state, tree, n, i)
         users[placed] = n
         servers[placed] = i
         placed += 1
@@ -50,7 +58,7 @@ def shuffle_open(state, number, rng):  # type: ignore[no-untyped-def]
 
 
 @step()
-def begin_round(state, rng):  # type: ignore[no-untyped-def]
+def _begin_round(state, rng):  # type: ignore[no-untyped-def]
     """Put the servers that may have room into a random order (or one of them first); return whether there are any."""
     progress = state.progress
     number = shuffle_open(state, state.open.size, rng)
@@ -60,35 +68,45 @@ def begin_round(state, rng):  # type: ignore[no-untyped-def]
     return number > 0
 
 
+@step(inline="always")
+def _next_on_server(state, i, rng):  # type: ignore[no-untyped-def]
+    """Return the user with the smallest share whose task fits on server i, -1 if none does."""
+    smallest = math.inf
+    row = state.row[i]
+    column = column_of(state.demand, row)
+    for n in range(state.wanted.size):
+        state.shares[n] = math.inf
+        if state.wanted[n] > 0 and state.eligible[n, row] and fits(state.used, i, state.capacity, row, state.demand, n, column):
+            state.shares[n] = share_at(state, n, i)
+            smallest = min(smallest, state.shares[n])
+    if smallest == math.inf:
+        return -1
+    number = 0
+    for n in state.order:
+        if state.shares[n] <= smallest * (1.0 + SAME):
+            state.tied[number] = n
+            number += 1
+    return state.tied[draw(rng, number) if state.random_ties else 0]
+
+
 @step(nogil=True)
-def fill_by_server(state, rng, users, servers):  # type: ignore[no-untyped-def]
+def fill_by_server(state, tree, rng, users, servers):  # type: ignore[no-untyped-def]
     """As `fill`, but choose the server first, at random or in rounds of a random order, then the lowest user whose task fits on it."""
     placed = 0
     progress = state.progress
     while placed < users.size:
-        if progress[ROUND_AT] == progress[ROUND_LENGTH] and not begin_round(state, rng):
+        if progress[ROUND_AT] == progress[ROUND_LENGTH] and not _begin_round(state, rng):
             break
         at = progress[ROUND_AT]
         i = state.open[at]
         progress[ROUND_AT] += 1
-        smallest = math.inf
-        row = state.row[i]
-        column = column_of(state.demand, row)
-        for n in range(state.wanted.size):
-            state.shares[n] = math.inf
-            if state.wanted[n] > 0 and state.eligible[n, row] and fits(state.used, i, state.capacity, row, state.demand, n, column):
-                state.shares[n] = share_at(state, n, i)
-                smallest = min(smallest, state.shares[n])
-        if smallest == math.inf:
+        n = _next_on_server(state, i, rng) if tree is None else next_on_server_in_tree(state, tree, i, rng)
+        if n < 0:
             state.open[at] = -1  # nobody fits, and nobody will
             continue
-        number = 0
-        for n in state.order:
-            if state.shares[n] <= smallest * (1.0 + SAME):
-                state.tied[number] = n
-                number += 1
-        n = state.tied[draw(rng, number) if state.random_ties else 0]
         place(state, n, i)
+        if tree is not None:
+            record(state, tree, n, state.row[i], 1)
         users[placed] = n
         servers[placed] = i
         placed += 1

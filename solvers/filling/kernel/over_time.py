@@ -1,7 +1,6 @@
-"""Filling over time.
+"""Whose turn it is at a moment of a simulation, and the server of its task.
 
-A moment is all that happens at one time (`fairopt.solvers.filling.kernel.events`); then progressive filling goes on. A stream whose task
-fitted nowhere can only fit on a server where something was given back since: it is tried on those few, and not on all.
+A stream whose task fitted nowhere can only fit on a server where something was given back since: it is tried on those few, and not on all.
 """
 
 from __future__ import annotations
@@ -10,10 +9,9 @@ import math
 
 from fairopt.instance.tolerances import SAME
 from fairopt.solvers.compiled import step
-from fairopt.solvers.filling.event_state import EVENT, FREED, IN_LINE, IN_POOL, RUNNING
+from fairopt.solvers.filling.event_state import FREED, IN_LINE, IN_POOL
 from fairopt.solvers.filling.kernel.codes import FIRST, L1, LARGEST_RESIDUAL, OWN, RANDOM, RESIDUAL, SMALLEST_SHARE
-from fairopt.solvers.filling.kernel.events import apply_event, end_task, pop, sort_freed, start_task, take_out
-from fairopt.solvers.filling.kernel.filling import shuffle_open
+from fairopt.solvers.filling.kernel.events import sort_freed, take_out
 from fairopt.solvers.filling.kernel.servers import (
     column_of,
     draw,
@@ -29,7 +27,7 @@ from fairopt.solvers.filling.kernel.servers import (
     smallest_share,
 )
 
-__all__ = ["advance", "drop_those_without", "gather", "is_before", "next_stream", "open_servers", "seek"]
+__all__ = ["drop_those_without", "gather", "is_before", "next_on_server", "next_stream", "seek"]
 
 
 @step(inline="always")
@@ -238,71 +236,17 @@ def gather(state, run):  # type: ignore[no-untyped-def]
     return untried
 
 
-@step()
-def open_servers(state, run, untried):  # type: ignore[no-untyped-def]
-    """Open all servers, or those that were freed at this moment; return how many."""
-    number = state.open.size if untried else run.progress[FREED]
-    for k in range(number):
-        state.open[k] = k if untried else run.freed[k]
-    return number
-
-
-@step()
-def _start_by_server(state, run, rng, now, untried):  # type: ignore[no-untyped-def]
-    """Server first, as `fill_by_server`: in rounds of a random order (or a random one each time) of the servers that may have room."""
-    number = open_servers(state, run, untried)
-    while True:
-        number = shuffle_open(state, number, rng)
-        if number == 0:
-            break
-        for at in range(number - 1 if state.rule == RANDOM else 0, number):
-            i = state.open[at]
-            smallest = math.inf
-            for k in range(run.progress[IN_POOL]):
-                n = run.pool[k]
-                state.shares[n] = _share_there(state, run, n, i) if fits_there(state, n, i) else math.inf
-                smallest = min(smallest, state.shares[n])
-            if smallest == math.inf:
-                state.open[at] = -1
-                continue
-            highest = smallest * (1.0 + SAME)
-            if state.random_ties:
-                n = state.tied[draw(rng, _first_of_owners(state, run, highest, state.shares))]
-            else:
-                n = _first_of_all(run, highest, state.shares)
-            start_task(state, run, n, i, now)
-
-
-@step(nogil=True)
-def advance(state, run, rng, server_first, until, most):  # type: ignore[no-untyped-def]
-    """Process at most ``most`` moments; return the time of the next moment; inf, or a time after ``until``, at the end."""
-    progress = run.progress
-    for passed in range(most + 1):
-        now = run.ends[0] if progress[RUNNING] > 0 else math.inf
-        if progress[EVENT] < run.times.size:
-            now = min(now, run.times[progress[EVENT]])
-        if now == math.inf or now > until or passed == most:
-            return now
-        progress[FREED] = 0
-        while progress[RUNNING] > 0 and run.ends[0] == now:
-            end_task(state, run, pop(run))
-        while progress[EVENT] < run.times.size and run.times[progress[EVENT]] == now:
-            apply_event(state, run, progress[EVENT])
-            progress[EVENT] += 1
-        untried = gather(state, run)
-        if server_first:
-            _start_by_server(state, run, rng, now, untried)
-        else:
-            while True:
-                n = next_stream(state, run, rng)
-                if n < 0:
-                    break
-                i = seek(state, run, state.rule, n, rng)
-                start_task(state, run, n, i, now)
-                drop_those_without(state, run, i)
-        for k in range(progress[IN_POOL]):  # nothing of theirs fits any more
-            run.untried[run.pool[k]] = False
-            run.pool_at[run.pool[k]] = -1
-        for k in range(progress[FREED]):
-            run.is_freed[run.freed[k]] = False
-    return math.inf
+@step(inline="always")
+def next_on_server(state, run, i, rng):  # type: ignore[no-untyped-def]
+    """Return the stream whose turn it is on server i, -1 if no task of the pool fits there."""
+    smallest = math.inf
+    for k in range(run.progress[IN_POOL]):
+        n = run.pool[k]
+        state.shares[n] = _share_there(state, run, n, i) if fits_there(state, n, i) else math.inf
+        smallest = min(smallest, state.shares[n])
+    if smallest == math.inf:
+        return -1
+    highest = smallest * (1.0 + SAME)
+    if state.random_ties:
+        return state.tied[draw(rng, _first_of_owners(state, run, highest, state.shares))]
+    return _first_of_all(run, highest, state.shares)

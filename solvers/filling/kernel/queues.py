@@ -1,4 +1,4 @@
-"""Filling by a tree of queues.
+"""Whose turn it is in a tree of queues, and the server and the placement of its task.
 
 The user is found by a walk from the root down. For each place, ``need`` and ``top`` say which tasks below can be placed. They are found
 anew when a user, a guarantee or a limit has changed. ``measure`` is what the children of a node are compared by.
@@ -11,22 +11,18 @@ import math
 from fairopt.instance.tolerances import SAME
 from fairopt.solvers.compiled import step
 from fairopt.solvers.filling.kernel.accounts import is_below_own, is_unmet_guarantee, record
-from fairopt.solvers.filling.kernel.filling import begin_round
 from fairopt.solvers.filling.kernel.servers import choose, column_of, draw, first_fit, fits, fits_on_rows, fitting
 from fairopt.solvers.filling.kernel.users import place as place_task
 from fairopt.solvers.filling.kernel.users import retire
 from fairopt.solvers.filling.queue_state import CHANGED, LEVEL
-from fairopt.solvers.filling.state import ROUND_AT, ROUND_LENGTH
 
 __all__ = [
     "choose_in_tree",
-    "fill_tree",
-    "fill_tree_by_server",
     "fitting_in_tree",
     "narrow_rows",
     "need_of",
-    "need_on",
     "next_in_tree",
+    "next_on_server_in_tree",
     "offer",
     "place_in_tree",
     "walk",
@@ -35,8 +31,8 @@ __all__ = [
 
 
 @step()
-def need_of(state, tree, n):  # type: ignore[no-untyped-def]
-    """Return the depth of the deepest unmet guarantee that a task of n can add to, 0 if there is none."""
+def need_of(state, tree, n, row):  # type: ignore[no-untyped-def]
+    """Return the depth of the deepest unmet guarantee that a task of n can add to on a server of this row (-1: on any), 0 without one."""
     level, kind, held, amount, accounts = tree.level, tree.kind, tree.held, tree.amount, tree.accounts
     leaf = tree.leaf[n]
     if is_below_own(tree.running, tree.promised, leaf):
@@ -44,31 +40,22 @@ def need_of(state, tree, n):  # type: ignore[no-untyped-def]
     need = 0
     for entry in range(tree.accounts_from[n], tree.accounts_from[n + 1]):
         a = accounts[entry]
-        if level[a] > need and is_unmet_guarantee(kind, held, amount, a):
-            if not tree.everywhere[a]:
-                at = fits_on_rows(
-                    state.used, state.capacity, state.demand, state.row, state.start, state.eligible, tree.rows[a], n, tree.at[entry]
-                )
-                tree.at[entry] = at
-                if at == state.row.size:
-                    continue
+        if level[a] > need and is_unmet_guarantee(kind, held, amount, a) and _counts_there(state, tree, n, entry, row):
             need = level[a]
     return need
 
 
 @step()
-def need_on(tree, n, row):  # type: ignore[no-untyped-def]
-    """Return the same for a task on a server of this row."""
-    level, kind, held, amount, accounts = tree.level, tree.kind, tree.held, tree.amount, tree.accounts
-    leaf = tree.leaf[n]
-    if is_below_own(tree.running, tree.promised, leaf):
-        return tree.depth[leaf]
-    need = 0
-    for entry in range(tree.accounts_from[n], tree.accounts_from[n + 1]):
-        a = accounts[entry]
-        if level[a] > need and tree.rows[a, row] and is_unmet_guarantee(kind, held, amount, a):
-            need = level[a]
-    return need
+def _counts_there(state, tree, n, entry, row):  # type: ignore[no-untyped-def]
+    """Does the account of an entry count this row (-1: any where a task of n fits)?"""
+    a = tree.accounts[entry]
+    if row >= 0:
+        return tree.rows[a, row]
+    if tree.everywhere[a]:
+        return True
+    used, capacity, demand, eligible, rows = state.used, state.capacity, state.demand, state.eligible, tree.rows[a]
+    tree.at[entry] = fits_on_rows(used, capacity, demand, state.row, state.start, eligible, rows, n, tree.at[entry])
+    return tree.at[entry] < state.row.size
 
 
 @step()
@@ -221,7 +208,7 @@ def _survey(state, tree):  # type: ignore[no-untyped-def]
         if barred[n] > 0 or first_fit(state, n) < 0:
             retire(state, n)
         else:
-            offer(tree, n, need_of(state, tree, n))
+            offer(tree, n, need_of(state, tree, n, -1))
     tree.marks[CHANGED] = 0
 
 
@@ -258,47 +245,14 @@ def place_in_tree(state, tree, n, i):  # type: ignore[no-untyped-def]
             tree.marks[CHANGED] = 1
 
 
-@step(nogil=True)
-def fill_tree(state, tree, rng, users, servers):  # type: ignore[no-untyped-def]
-    """As `fill`, with queues."""
-    placed = 0
-    while placed < users.size:
-        n = next_in_tree(state, tree, rng)
-        if n < 0:
-            break
-        i = choose_in_tree(state, tree, n, rng)
-        place_in_tree(state, tree, n, i)
-        users[placed] = n
-        servers[placed] = i
-        placed += 1
-    return placed
-
-
-@step(nogil=True)
-def fill_tree_by_server(state, tree, rng, users, servers):  # type: ignore[no-untyped-def]
-    """As `fill_by_server`, with queues."""
-    placed = 0
-    progress, wanted, barred, eligible = state.progress, state.wanted, tree.barred, state.eligible
-    used, capacity, demand = state.used, state.capacity, state.demand
-    nodes = tree.children_from.size - 1
-    while placed < users.size:
-        if progress[ROUND_AT] == progress[ROUND_LENGTH] and not begin_round(state, rng):
-            break
-        at = progress[ROUND_AT]
-        i = state.open[at]
-        row = state.row[i]
-        progress[ROUND_AT] += 1
-        tree.need[:] = -1
-        for n in range(wanted.size):
-            if wanted[n] > 0 and barred[n] == 0 and eligible[n, row] and fits(used, i, capacity, row, demand, n, column_of(demand, row)):
-                offer(tree, n, need_on(tree, n, row))
-        leaf = walk(tree, rng, state.random_ties)
-        if leaf < 0:
-            state.open[at] = -1
-            continue
-        place_task(state, leaf - nodes, i)
-        record(state, tree, leaf - nodes, row, 1)
-        users[placed] = leaf - nodes
-        servers[placed] = i
-        placed += 1
-    return placed
+@step(inline="always")
+def next_on_server_in_tree(state, tree, i, rng):  # type: ignore[no-untyped-def]
+    """Return the user of the next task on server i, -1 if no task can be placed there."""
+    wanted, barred, eligible, used, capacity, demand = state.wanted, tree.barred, state.eligible, state.used, state.capacity, state.demand
+    row = state.row[i]
+    tree.need[:] = -1
+    for n in range(wanted.size):
+        if wanted[n] > 0 and barred[n] == 0 and eligible[n, row] and fits(used, i, capacity, row, demand, n, column_of(demand, row)):
+            offer(tree, n, need_of(state, tree, n, row))
+    leaf = walk(tree, rng, state.random_ties)
+    return leaf - (tree.children_from.size - 1) if leaf >= 0 else -1

@@ -67,7 +67,11 @@ def test_utilities_are_those_of_the_system_of_all_rows(seed: int, alpha: float) 
 
 
 def test_it_comes_first_for_large_programs_with_few_limits_across_servers() -> None:
-    """As without them."""
+    """As without them; where users have few servers each, and so levels are many, HiGHS does."""
     instance = with_limits(0, users=600, servers=60)
     for notion in ("max-min", "efficiency"):
         assert choose(fo.formulate(instance, notion), None).name == "interior-point"
+    few = np.arange(60) % 20 == np.arange(1500)[:, None] % 20
+    many_levels = with_limits(0, users=1500, servers=60).replace(eligibility=few)
+    assert choose(fo.formulate(many_levels, "max-min"), None).name == "highs"
+    assert choose(fo.formulate(many_levels.replace(limits=[], shared=None), "max-min"), None).name == "interior-point"
