@@ -20,6 +20,7 @@ from fairopt.models.drf import DRF
 from fairopt.models.drfh import DRFH
 from fairopt.models.efficiency import Efficiency
 from fairopt.models.fds import FDS
+from fairopt.models.finish_time import FinishTime
 from fairopt.models.gfj import GFJ
 from fairopt.models.max_min import MaxMin
 from fairopt.models.notion import Notion, Property, Sharing, default_sharing
@@ -39,6 +40,7 @@ __all__ = [
     "NOTIONS",
     "OPTIONS_OF_TREES",
     "Efficiency",
+    "FinishTime",
     "Notion",
     "Property",
     "ShareNotion",
@@ -61,7 +63,7 @@ NOTIONS: Registry[type[Notion]] = Registry(
     {
         notion.name: notion
         for notion in (
-            *(DRF, DRFH, CDRF, TSF, Asset, MaxMin),
+            *(DRF, DRFH, CDRF, TSF, Asset, MaxMin, FinishTime),
             *(PerServerDRF, PSDSF, Uniform, BBF, Proportional, Efficiency, FDS, GFJ),
         )
     },

@@ -15,7 +15,7 @@ import scipy
 from fairopt.analysis.shortfalls import of_sorted, shortfall
 from fairopt.certificate.conditions import bottleneck_violation
 from fairopt.instance import BoolArray, FloatArray
-from fairopt.program import AlphaFair, Equalize, Equilibrium, Leximin, Nested, Program, Separate, Total, Tradeoff, TreeFilling
+from fairopt.program import AlphaFair, Equalize, Equilibrium, FinishTimes, Leximin, Nested, Program, Separate, Total, Tradeoff, TreeFilling
 
 __all__ = ["Both", "lost"]
 
@@ -76,6 +76,12 @@ def _(goal: Leximin | Equalize, program: Program, both: Both) -> dict[str, Any]:
     per_level = program.worth
     levels = [program.per_user(each * per_level)[both.able].tolist() for each in (both.best, both.x)]
     return _of_lists([of_sorted(*levels)] if both.able.any() else [])
+
+
+@lost.register
+def _(goal: FinishTimes, program: Program, both: Both) -> dict[str, Any]:
+    reached = (goal.levels(program.per_user(program.utilities * each))[both.able].tolist() for each in (both.best, both.x))
+    return _of_lists([of_sorted(*reached)] if both.able.any() else [])
 
 
 @lost.register

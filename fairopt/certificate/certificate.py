@@ -5,6 +5,8 @@ r"""The residuals of an answer, recomputed from the answer and its dual prices. 
 
 *Leximin.* Optimality and fairness are proved level by level: ``fairopt.certificate.levels``.
 
+*Finish times.* The levels of the tangents at the answer: ``fairopt.certificate.finish_times``.
+
 *Total.* By weak duality, sum of weights u x <= p.b + sum over pairs of max(0, weights u - A'p) * largest x, for any p >= 0. Optimality is
 the relative gap between this bound and the value of the answer.
 
@@ -43,6 +45,7 @@ import numpy as np
 
 from fairopt.certificate.conditions import bottleneck_violation, clause_violation, kkt_violation, room_left, ruled_violation
 from fairopt.certificate.distance import proved_distance
+from fairopt.certificate.finish_times import finish_time_gaps
 from fairopt.certificate.leximin_levels import level_gaps
 from fairopt.certificate.nested_levels import nested_gaps
 from fairopt.certificate.one_level import one_level_gaps
@@ -60,6 +63,7 @@ from fairopt.program import (
     Equalize,
     Equilibrium,
     Feature,
+    FinishTimes,
     Leximin,
     LimitKind,
     Nested,
@@ -211,7 +215,7 @@ def certify(program: Program, solution: Solution) -> Certificate:
     Parameters
     ----------
     program : Program
-        Its goal is TreeFilling, Leximin, Equalize, Total, AlphaFair, Tradeoff, Equilibrium or Disjunctive. For Separate,
+        Its goal is TreeFilling, Leximin, FinishTimes, Equalize, Total, AlphaFair, Tradeoff, Equilibrium or Disjunctive. For Separate,
         pass its ``part`` of each server.
     solution : Solution
         If it holds a number that is not finite, all residuals are infinite.
@@ -252,6 +256,11 @@ def _(goal: Leximin | Equalize, program: Program, solution: Solution, feasibilit
     if not program.down_closed:
         return *ruled_gaps(program, goal, solution), None
     return *level_gaps(program, goal, solution), None
+
+
+@_residuals.register
+def _(goal: FinishTimes, program: Program, solution: Solution, feasibility: float) -> Residuals:
+    return *finish_time_gaps(program, goal, solution), None
 
 
 @_residuals.register

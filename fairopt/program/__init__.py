@@ -11,6 +11,7 @@
 ``guarantees``       how far guarantees are met together: asks, parts and floors
 ``promises``         what is promised: each guarantee of a resource, and what of it is held
 ``agents``           programs of agents, by which guarantees are met together
+``tangents``         the tangents of finish times, which prove them
 ``stop_times``       the same as a leximin of stop times, for whole tasks
 ``nested``           the goal of a tree that is fair among queues first
 ``stated_rows``      rows that somebody states by name: `Program.with_limit`
@@ -33,7 +34,19 @@
 from __future__ import annotations
 
 from fairopt.program.all_pairs import AllPairs
-from fairopt.program.goals import AlphaFair, Alternative, Disjunctive, Equalize, Equilibrium, Goal, Leximin, Separate, Total, Tradeoff
+from fairopt.program.goals import (
+    AlphaFair,
+    Alternative,
+    Disjunctive,
+    Equalize,
+    Equilibrium,
+    FinishTimes,
+    Goal,
+    Leximin,
+    Separate,
+    Total,
+    Tradeoff,
+)
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.nested import Nested
 from fairopt.program.objective import Feature
@@ -50,6 +63,7 @@ __all__ = [
     "Equalize",
     "Equilibrium",
     "Feature",
+    "FinishTimes",
     "Goal",
     "Leximin",
     "LimitKind",

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.instance import FloatArray, IntArray
-from fairopt.program.goals import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Total, Tradeoff
+from fairopt.program.goals import AlphaFair, Disjunctive, Equalize, Equilibrium, FinishTimes, Leximin, Total, Tradeoff
 from fairopt.program.nested import Nested
 from fairopt.program.text import kept_sentences, stated_limits, tree_rows
 from fairopt.program.tree_filling import TreeFilling
@@ -257,6 +257,13 @@ def _summand(value: Formula, weighted: bool) -> Formula:
 @_each.register
 def _(goal: Leximin | Equilibrium, weighted: bool) -> Formula:
     return product(under(function("leximin"), _N), _level(weighted))
+
+
+@_each.register
+def _(goal: FinishTimes, weighted: bool) -> Formula:
+    delayed = row(number(1), operator("+"), product(index(letter("δ"), _N), letter("z")))
+    level = fraction(letter("z"), delayed)
+    return row(product(under(function("leximin"), _N), level), words("  with  "), letter("z"), operator("="), _level(weighted))
 
 
 @_each.register

@@ -24,6 +24,7 @@ __all__ = [
     "Equalize",
     "Equilibrium",
     "ExactDisjunctive",
+    "FinishTimes",
     "Goal",
     "Leximin",
     "Separate",
@@ -46,6 +47,46 @@ class Leximin(Objective):
     def worth(self, utilities: FloatArray, users: IntArray) -> FloatArray:
         """Return what a task adds to the level U[n] / weights[n] of its user, (pairs,)."""
         return np.asarray(utilities / self.weights[users])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FinishTimes(Objective):
+    """Maximise the smallest z[n] / (1 + delay[n] z[n]) with z[n] = U[n] / weights[n], then the second smallest, and so on.
+
+    With z[n] the rate of work in parts of the rate alone, and delay[n] the time that has passed in parts of the whole time alone, this is
+    1 / rho[n], what a user finishes earlier than alone, concave in U[n]. It never reaches 1 / delay[n]. Without delays it is `Leximin`.
+    """
+
+    feature: ClassVar = Feature.FINISH_TIMES
+    in_shares: ClassVar = True
+
+    weights: FloatArray
+    delay: FloatArray
+
+    def worth(self, utilities: FloatArray, users: IntArray) -> FloatArray:
+        """Return what a task adds to U[n] / weights[n] of its user, (pairs,)."""
+        return np.asarray(utilities / self.weights[users])
+
+    def levels(self, utilities: FloatArray) -> FloatArray:
+        """Return z / (1 + delay z), (users,)."""
+        z = utilities / self.weights
+        return np.asarray(z / (1 + self.delay * z))
+
+    def needed(self, levels: FloatArray) -> FloatArray:
+        """Return the utilities that reach these levels, (users,); inf where none does."""
+        left = 1 - self.delay * levels
+        return np.asarray(np.divide(levels * self.weights, left, out=np.full(levels.size, np.inf), where=left > 0))
+
+    def tangent(self, utilities: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return weights phi and a past O, (users,), with which (O[n] + U[n]) / phi[n] is the tangent of the levels at these utilities.
+
+        >>> goal = FinishTimes(np.array([2.0]), np.array([0.5]))
+        >>> phi, past = goal.tangent(np.array([4.0]))
+        >>> ((past + [4.0]) / phi).tolist(), goal.levels(np.array([4.0])).tolist()
+        ([1.0], [1.0])
+        """
+        part = self.delay * utilities / self.weights
+        return np.asarray(self.weights * (1 + part) ** 2), np.asarray(part * utilities)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -245,4 +286,6 @@ class Separate(Objective):
         return self.goal
 
 
-Goal: TypeAlias = TreeFilling | Nested | Leximin | Equalize | Total | AlphaFair | Tradeoff | Separate | Equilibrium | Disjunctive
+Goal: TypeAlias = (
+    TreeFilling | Nested | Leximin | FinishTimes | Equalize | Total | AlphaFair | Tradeoff | Separate | Equilibrium | Disjunctive
+)

@@ -7,6 +7,7 @@ each group and a row for each resource that is pooled.
 
 * Of a pool (`work_of_pool`, for `drfh`) the rows are all resources, with the capacity of the whole cluster. A group offers no more than its
   servers could run if only their most plentiful resource counted: most[n,g] = sum of counts[i] max_r c[i,r] / d[n,i,r].
+* Alone with its slice of every server and of every shared resource (`work_of_slice`, for `finish-time`) there is a row for its tasks, too.
 * Alone on its servers (`work_alone`, for `cdrf` and `tsf`) the rows are the resources of the whole cluster, and most is the sum of gamma.
 
 Where demands are equal everywhere and every speed is 1 these are min_r C[r] / d[n,r], and the sum of gamma within the shared resources.
@@ -29,9 +30,10 @@ import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.fractions import fractions_of
+from fairopt.instance.shared import within_shared
 from fairopt.program.parallelism import fastest_first
 
-__all__ = ["work_alone", "work_of_pool"]
+__all__ = ["work_alone", "work_of_pool", "work_of_slice"]
 
 
 def work_of_pool(instance: Instance) -> FloatArray:
@@ -80,6 +82,28 @@ def work_alone(instance: Instance, possible: FloatArray, at_once: bool = True) -
     first = np.unique(group, return_index=True)[1]
     use = np.swapaxes(instance.demands_by_kind[:, instance.kind_of[first], instance.n_server_resources :], 1, 2)
     return _most(_by_group(instance.speeds, first), use, instance.shared_capacity, _sums_of_groups(possible, group))
+
+
+def work_of_slice(instance: Instance, part: FloatArray | None = None) -> FloatArray:
+    """Return what each user could do with the slice phi[n] / sum of phi of every server and shared resource, within its tasks, (users,).
+
+    ``part`` is the slice of each user, (users,), if it is another.
+
+    >>> work_of_slice(Instance([[8], [8]], [[1], [2]], speeds=[[1, 0.5], [1, 1]], tasks=[float("inf"), 3]))  # 4 + 0.5 * 4, and 3 of 4
+    array([6., 3.])
+    """
+    part = instance.weights / instance.weights.sum() if part is None else part
+    possible, tasks = part[:, None] * instance.rates, instance.given("tasks")
+    if not instance.differs_by_server:
+        return np.asarray(np.minimum(within_shared(instance, possible.sum(axis=1), part), tasks))
+    group = _groups(instance)
+    first = np.unique(group, return_index=True)[1]
+    of_shared = np.swapaxes(instance.demands_by_kind[:, instance.kind_of[first], instance.n_server_resources :], 1, 2)
+    of_tasks = np.broadcast_to(safe_ratio(1, tasks)[:, None, None], (instance.n_users, 1, first.size))
+    use = np.concatenate([safe_ratio(of_shared, part[:, None, None]), of_tasks], axis=1)
+    one = np.ones(1, np.int64) if instance.capacities.dtype != object else fractions_of(1)[None]
+    bounds = np.concatenate([instance.shared_capacity, one])
+    return _most(_by_group(instance.speeds, first), use, bounds, _sums_of_groups(possible, group))
 
 
 def _groups(instance: Instance) -> IntArray:

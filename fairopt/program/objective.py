@@ -19,6 +19,7 @@ class Feature(Enum):
 
     LEXIMIN = "a lexicographic max-min goal"
     EQUALIZE = "a goal of one equal level for all"
+    FINISH_TIMES = "a goal of finish times"
     TOTAL = "a linear goal"
     ALPHA_FAIR = "an alpha-fair goal"
     TRADEOFF = "a goal that weighs fairness against the total"

@@ -4,8 +4,8 @@ This is a small fixed vocabulary, not a modelling language. There is one column 
 
     U[n] = sum over the pairs p of n of u[p] x[p]          utilities, sparse: one coefficient a pair
     A x <= b,  A >= 0, b >= 0                              limits, named rows
-    one goal over the U[n]                                 Leximin, Equalize, Total, AlphaFair, Tradeoff, Separate, Equilibrium,
-                                                           Disjunctive; of a tree of queues TreeFilling, Nested
+    one goal over the U[n]                                 Leximin, FinishTimes, Equalize, Total, AlphaFair, Tradeoff, Separate,
+                                                           Equilibrium, Disjunctive; of a tree of queues TreeFilling, Nested
 
 Pairs that are not eligible have no column. All coefficients of limits but those of rules (`Program.with_rule`) are >= 0, so that without
 rules reducing x keeps it feasible (`Program.down_closed`); engines and certificates rely on this. ``print(program)`` shows the program as

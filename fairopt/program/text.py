@@ -10,7 +10,7 @@ import numpy as np
 
 from fairopt.instance import FloatArray, IntArray, shared
 from fairopt.instance.rules import Sense
-from fairopt.program.goals import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Separate, Total, Tradeoff
+from fairopt.program.goals import AlphaFair, Disjunctive, Equalize, Equilibrium, FinishTimes, Leximin, Separate, Total, Tradeoff
 from fairopt.program.limits import LimitKind
 from fairopt.program.nested import Nested
 from fairopt.program.rule_limits import rule_of
@@ -164,6 +164,11 @@ def _summand(each: str, weighted: bool) -> str:
 @goal_text.register
 def _(goal: Leximin, weighted: bool) -> str:
     return f"leximin of {_level(weighted)}"
+
+
+@goal_text.register
+def _(goal: FinishTimes, weighted: bool) -> str:
+    return f"leximin of z[n] / (1 + delay[n] z[n]), z[n] = {_level(weighted)}"
 
 
 @goal_text.register

@@ -33,6 +33,7 @@ from fairopt.instance import FloatArray, Instance
 from fairopt.instance.limits import Limit
 from fairopt.show.drawing import draw
 from fairopt.simulation.baselines.options import half_life_of
+from fairopt.simulation.finish_ratios import ratios_of, summary_of_ratios
 from fairopt.simulation.records import mean, several_schedulers, slowdowns
 from fairopt.simulation.result import Simulation
 from fairopt.simulation.series import by_name, mean_over_time
@@ -231,6 +232,17 @@ class SideBySide:
     def slowdowns(self, course: Course) -> tuple[FloatArray, FloatArray]:
         """Return the slowdown and the bounded slowdown of each job of a course, (jobs,); nan: it has not ended."""
         return slowdowns(self.trace, course.finished)
+
+    def finish_ratios(self, course: Course) -> FloatArray:
+        """Return how much later each job of a course ended than alone, (jobs,), as `Simulation.finish_ratios` does."""
+        return ratios_of(self.trace, self.cluster, course.finished)
+
+    def finish_ratios_frame(self) -> pd.DataFrame:
+        """Return one row per scheduler: the columns of `Simulation.finish_ratios_frame`, over all jobs."""
+        import pandas as pd
+
+        tables = [summary_of_ratios(self.trace, self.users, self.finish_ratios(course), "all") for course in self.courses]
+        return pd.concat(tables).set_index(pd.Index([course.name for course in self.courses], name="scheduler"))
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per scheduler: jobs that ended, mean wait and slowdowns, utilization, shortfall and envy in hours, Jain's index.

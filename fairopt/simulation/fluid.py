@@ -109,6 +109,7 @@ def run_fluid(
     """Follow an allocation from event to event. Keep a sample every ``step`` seconds, or at each event (thinned if many)."""
     trace, situation = streams.trace, Situation(streams)
     record, keeping = Samples(streams, step), FlowKeeper(keeper or Keeper(), optimum)
+    optimum.follow(situation)
     now, ending, again, moments = -np.inf, np.inf, np.inf, 0
     rate, has = np.empty(0), np.zeros(streams.owner.size)
     if keeping.found is None:
@@ -229,6 +230,9 @@ class Optimum:
         if active.any() and (counts > 0).any():
             self._solve(np.flatnonzero(active), counts)
         return self.x, self.rows
+
+    def follow(self, situation: Situation) -> None:
+        """Be told whose jobs are looked at; who needs to know what they have left, keeps it."""
 
     @property
     def is_afresh(self) -> bool:

@@ -17,6 +17,7 @@ from fairopt.formats.results import KINDS, rendered
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.tree import Tree
 from fairopt.show.drawing import ShowsItself, draw
+from fairopt.simulation.finish_ratios import ratios_of, summary_of_ratios
 from fairopt.simulation.records import one_scheduler
 from fairopt.simulation.series import Series
 from fairopt.trace import Trace
@@ -106,6 +107,22 @@ class Simulation(ShowsItself):
     def completion(self) -> FloatArray:
         """Seconds from the submission of a job to the end of its last task, (jobs,); nan: the job has not ended."""
         return self.finished - self.trace.submit
+
+    @property
+    def finish_ratios(self) -> FloatArray:
+        """How much later each job ended than alone, with the slice of its owner, (jobs,); nan: it has not ended, or would never.
+
+        It is (end - submission) / (the same alone), 1 where both are 0 (`fairopt.simulation.finish_times`).
+        """
+        return ratios_of(self.trace, self.cluster, self.finished)
+
+    def finish_ratios_frame(self, by: Literal["user", "all"] = "user") -> pd.DataFrame:
+        """Return how late jobs ended against alone: a row for each user, or one for all jobs.
+
+        Columns: ``jobs`` (that have a ratio), ``largest``, ``median`` and ``p90`` of their finish-time ratios, ``above_1``, how many ended
+        later than alone.
+        """
+        return summary_of_ratios(self.trace, self.users, self.finish_ratios, by)
 
     @property
     def makespan(self) -> float:

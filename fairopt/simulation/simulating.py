@@ -52,13 +52,14 @@ from fairopt.files.stores import Store
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.rule_rows import refuse_rules
-from fairopt.models import Notion
+from fairopt.models import FinishTime, Notion
 from fairopt.registry import line_at_fault
 from fairopt.results import plain
 from fairopt.simulation import Simulation
 from fairopt.simulation.asynchronous import run_asynchronous
 from fairopt.simulation.baselines.events import run_baseline
 from fairopt.simulation.baselines.options import Baseline
+from fairopt.simulation.finish_times import FinishTimeOptimum
 from fairopt.simulation.flow_samples import check_step
 from fairopt.simulation.fluid import Flow, Optimum, OwnAllocations, run_fluid
 from fairopt.simulation.karma import Karma, KarmaRounds
@@ -125,7 +126,8 @@ def simulate(
         Your own, fluid: a function of an Instance that returns an Allocation or tasks (users, servers), or its name in a file,
         "mine.py:in_turn". It is asked at every event, with the jobs and servers of that moment.
 
-        Exact, fluid: a notion without a placement, "drfh", "psdsf", "proportional:alpha=2", or ``("proportional", {"alpha": 2})``.
+        Exact, fluid: a notion without a placement, "drfh", "psdsf", "proportional:alpha=2", or ``("proportional", {"alpha": 2})``. Under
+        "finish-time" work and times of the jobs follow from the trace (`fairopt.simulation.finish_times`).
 
         With a memory, fluid: "drfh:half_life=1h", a max-min notion of shares that are the same on every server, here with a half-life of
         an hour ("inf": nothing is forgotten: dynamic DRF), recomputed at every event and after each ``period`` (default: a hundredth of the
@@ -326,6 +328,8 @@ def _optimum(streams: Streams, notion: Notion | OwnScheduler | Memory | Karma) -
         return OwnAllocations(streams, notion)
     if isinstance(notion, Memory):
         return RememberedOptimum(streams, notion) if streams.tree is None else RememberedTree(streams, notion)
+    if isinstance(notion, FinishTime):
+        return FinishTimeOptimum(streams, notion)
     return Optimum(streams, notion)
 
 

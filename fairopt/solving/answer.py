@@ -14,7 +14,7 @@ from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import Merging, best_server
 from fairopt.instance.fractions import from_rational, rational, rounding
 from fairopt.instance.tolerances import CERTIFIED, NOTHING
-from fairopt.program import LimitKind, Program, Solution, TreeFilling
+from fairopt.program import FinishTimes, LimitKind, Program, Solution, TreeFilling
 from fairopt.program.limits import ACROSS_SERVERS
 from fairopt.program.rule_limits import rule_of
 from fairopt.solving.tree_prices import prices_at_events
@@ -177,7 +177,7 @@ def every_level(
         Relative: shares that differ by at most this part are one level.
     """
     fills = program.goal.is_filling
-    if program.integral or not (fills or program.goal.has_levels):
+    if program.integral or not (fills or program.goal.has_levels or isinstance(program.goal, FinishTimes)):
         return levels
     position = {name: n for n, name in enumerate(instance.users)}
     open_to = program.can_run.copy()

@@ -18,7 +18,7 @@ __all__ = ["entry_title", "instance_title", "long_title"]
 
 _SHORT = {
     **{name: name.upper() for name in ("drf", "drfh", "cdrf", "tsf", "bbf", "fds", "gfj")},
-    **{name: name.capitalize() for name in ("asset", "max-min", "uniform", "proportional", "efficiency")},
+    **{name: name.capitalize() for name in ("asset", "max-min", "finish-time", "uniform", "proportional", "efficiency")},
     **{"psdsf": "PS-DSF", "rpsdsf": "rPS-DSF", "per-server-drf": "DRF per server"},
 }
 _COUNTS = ("users", "servers", "queues", "resources")

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.program import Equalize, Feature, Leximin, LimitKind, Nested, Program, Solution, Total, TreeFilling
+from fairopt.program import Equalize, Feature, FinishTimes, Leximin, LimitKind, Nested, Program, Solution, Total, TreeFilling
 from fairopt.solvers.backend import Backend, Deadline, Method
 from fairopt.solvers.via_highs.settings import SETTINGS
 
@@ -29,6 +29,7 @@ class HiGHS(Backend):
         {
             Feature.LEXIMIN,
             Feature.EQUALIZE,
+            Feature.FINISH_TIMES,
             Feature.TOTAL,
             Feature.TREE,
             Feature.NESTED,
@@ -106,6 +107,12 @@ def _levels(program: Program, goal: Leximin | Equalize, tolerance: float, deadli
     return solve_levels(program, goal, tolerance, deadline)
 
 
+def _finish_times(program: Program, goal: FinishTimes, _: float, deadline: Deadline) -> Solution:
+    from fairopt.solvers.via_highs.finish_times import solve_finish_times
+
+    return solve_finish_times(program, goal, deadline)
+
+
 def _narrows(program: Program) -> bool:
     """Is this a leximin with so many pairs that its programs should become smaller from level to level?"""
     few_caps = not (program.limits.kinds == LimitKind.PARALLELISM).any()
@@ -167,6 +174,7 @@ _Solve: TypeAlias = Callable[[Program, Any, float, Deadline], Solution]
 _DIVISIBLE: dict[Feature, _Solve] = {
     Feature.LEXIMIN: _levels,
     Feature.EQUALIZE: _levels,
+    Feature.FINISH_TIMES: _finish_times,
     Feature.TOTAL: _total,
     Feature.TREE: _filling,
     Feature.NESTED: _nested,

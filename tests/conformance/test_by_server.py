@@ -375,11 +375,14 @@ def test_the_fastest_server_has_the_most_work_for_the_share(notion: str) -> None
 
 
 @pytest.mark.parametrize("placement", ["first-fit", "fastest", "joint"])
-def test_schedules_within_resources_of_the_cluster(placement: str) -> None:
-    """What a task takes of a resource of the cluster differs by server, too."""
+def test_schedules_within_resources_of_the_cluster_and_limits(placement: str) -> None:
+    """What a task takes of a resource of the cluster differs by server, too; limits of tasks and of amounts beside it."""
     for instance in [each.replace(counts=None) for each in (drawn(seed, limited=False) for seed in range(80, 100)) if each.shared]:
+        amounts = np.random.default_rng(instance.n_users).uniform(0, 2, instance.speeds.shape)
+        limits = [(amounts, 6.5), (np.repeat([[1.0]], instance.n_servers, axis=1) * (np.arange(instance.n_users) < 2)[:, None], 7.0)]
+        limited = instance.replace(limits=[fo.Limit("power", 6.5, amounts=amounts), fo.Limit("two", 7, users=instance.users[:2])])
         unit = [unit_of_work(instance, "max-min", n) for n in range(instance.n_users)]
-        found = fo.schedule(instance, "max-min", placement=placement)
-        expected = filled(instance, unit, "first-fit" if placement == "joint" else placement)
+        found = fo.schedule(limited, "max-min", placement=placement)
+        expected = filled(instance, unit, "first-fit" if placement == "joint" else placement, limits)
         np.testing.assert_array_equal(found.tasks, expected)
-    assert (fo.schedule(instance, "max-min", placement=placement, exact=True).tasks == found.tasks).all()
+    assert (fo.schedule(limited, "max-min", placement=placement, exact=True).tasks == found.tasks).all()

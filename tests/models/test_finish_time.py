@@ -1,0 +1,175 @@
+"""Finish-time fairness against an oracle of linear programs: bisection on rho, users settled by raising each alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import fairopt as fo
+from fairopt.certificate import certify
+from fairopt.program import Solution
+from fairopt.program.most_work import work_of_slice
+
+
+def drawn(seed: int) -> tuple[fo.Instance, dict[str, Any]]:
+    """Return a small cluster, at odd seeds with speeds, at every third with a shared resource, and work and times of its users."""
+    rng = np.random.default_rng(seed)
+    n, k, shared = int(rng.integers(2, 5)), int(rng.integers(1, 4)), seed % 3 == 0
+    m = 3 if shared else 2
+    cluster = fo.Instance(
+        rng.uniform(3, 12, (k, 2)),
+        rng.uniform(0.3, 2, (n, m)),
+        speeds=rng.choice([0.5, 1.0, 2.0], (n, k)) if seed % 2 else None,
+        shared={"licence": float(rng.uniform(2, 8))} if shared else None,
+        weights=rng.choice([0.5, 1.0, 2.0], n),
+        tasks=np.where(rng.random(n) < 0.3, rng.uniform(0.5, 4, n), np.inf),
+    )
+    elapsed = rng.choice([0.0, 1.0, 30.0], n) * rng.uniform(0.5, 2, n)
+    elapsed[0] = 3.0
+    return cluster, {"left": rng.uniform(1, 50, n), "elapsed": elapsed, "alone": elapsed * rng.uniform(0, 1.5, n)}
+
+
+def rows_of(cluster: fo.Instance) -> tuple[np.ndarray, np.ndarray]:
+    """Return all limits over the pairs of users and servers, written down one by one."""
+    n, k = cluster.eligibility.shape
+    m = cluster.n_server_resources
+    rows, bounds = list[np.ndarray](), list[Any]()
+    for i, r in np.ndindex(k, m):
+        row = np.zeros((n, k))
+        row[:, i] = cluster.demands[:, r]
+        rows, bounds = [*rows, row.ravel()], [*bounds, cluster.capacities[i, r]]
+    for r, amount in enumerate(cluster.shared.values(), m):
+        rows, bounds = [*rows, np.repeat(cluster.demands[:, r], k)], [*bounds, amount]
+    for user in np.flatnonzero(np.isfinite(cluster.tasks)):
+        row = np.zeros((n, k))
+        row[user] = 1
+        rows, bounds = [*rows, row.ravel()], [*bounds, cluster.tasks[user]]
+    return np.array(rows), np.array(bounds)
+
+
+def most(goal: np.ndarray, matrix: np.ndarray, bounds: np.ndarray) -> float:
+    """Return the optimum of a linear program, -inf if nothing is feasible."""
+    tight: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    found: Any = linprog(-goal, A_ub=matrix, b_ub=bounds, bounds=(0, None), method="highs", options=tight)
+    return float(-found.fun) if found.status == 0 else -np.inf
+
+
+def alone(cluster: fo.Instance, user: int) -> float:
+    """Return the rate of a user with its slice of every row, by a linear program."""
+    n, k = cluster.eligibility.shape
+    matrix, bounds = rows_of(cluster)
+    own = cluster.weights[user] / cluster.weights.sum()
+    is_task = np.arange(len(bounds)) >= k * cluster.n_server_resources + len(cluster.shared)
+    worth = np.zeros((n, k))
+    worth[user] = cluster.speeds[user]
+    return most(worth.ravel(), matrix, np.where(is_task, bounds, own * bounds))
+
+
+def ratios(cluster: fo.Instance, times: dict[str, Any]) -> np.ndarray:
+    """Return the ratios rho: the largest by bisection, then whoever cannot be better off is settled, and so on."""
+    n = cluster.n_users
+    matrix, bounds = rows_of(cluster)
+    whole = times["alone"] + times["left"] / [alone(cluster, user) for user in range(n)]
+    works = [np.where(np.arange(n)[:, None] == user, cluster.speeds, 0).ravel() for user in range(n)]
+    rho = np.full(n, np.nan)
+
+    def needs(level: float, rising: np.ndarray) -> np.ndarray:
+        """Return the rates that a level needs, inf where it cannot be reached."""
+        ratio = np.where(rising, level, rho)
+        left = ratio * whole - times["elapsed"]
+        return np.where(left > 0, times["left"] / np.where(left > 0, left, 1), np.inf)
+
+    def feasible(level: float, rising: np.ndarray, user: int = 0) -> float:
+        rates = needs(level, rising)
+        if np.isinf(rates).any():
+            return -np.inf
+        rates = rates * (1 - 1e-11)
+        return most(works[user], np.vstack([matrix, -np.array(works)]), np.append(bounds, -rates))
+
+    while np.isnan(rho).any():
+        rising = np.isnan(rho)
+        low, high = 0.0, 1e4
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (low, middle) if feasible(middle, rising) > -np.inf else (middle, high)
+        high *= 1 + 1e-9
+        for user in np.flatnonzero(rising).tolist():
+            rate = feasible(high, rising, user)
+            own = (times["elapsed"][user] + times["left"][user] / rate) / whole[user]
+            if own >= high * (1 - 1e-5):
+                rho[user] = high
+        assert not np.isnan(rho[rising]).all()
+    return rho
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_ratios_are_those_of_bisection(seed: int) -> None:
+    """Level by level, with linear programs over rows that are written down; the answer is certified."""
+    cluster, times = drawn(seed)
+    found = fo.solve(cluster, "finish-time", **times)
+    assert found.certificate.worst < 1e-8
+    np.testing.assert_allclose(work_of_slice(cluster), [alone(cluster, user) for user in range(cluster.n_users)], rtol=1e-9)
+    np.testing.assert_allclose(1 / found.shares, ratios(cluster, times), rtol=2e-6)
+    values = [level.value for level in found.levels]
+    assert values == sorted(values)
+    assert sorted(name for level in found.levels for name in level.users) == sorted(cluster.users)
+
+
+def test_wrong_answers_fail_their_certificate() -> None:
+    """Less than the answer, and somebody's tasks given to another."""
+    cluster, times = drawn(2)
+    program = fo.formulate(cluster, "finish-time", **times)
+    found = fo.solve(program)
+    x = found.tasks[program.pair_users, program.pair_servers]
+    from fairopt.solvers import SOLVERS
+    from fairopt.solvers.backend import Deadline
+
+    solution = SOLVERS["highs"]().solve(program, tolerance=1e-8, deadline=Deadline(None))
+    assert certify(program, solution).worst < 1e-8
+    np.testing.assert_allclose(program.per_user(program.utilities * solution.x), program.per_user(program.utilities * x), rtol=1e-8)
+    assert certify(program, Solution(solution.x * 0.999, solution.stages)).worst > 1e-5
+    other = solution.x * np.where(program.pair_users == 0, 0.99, 1.0)
+    assert certify(program, Solution(other, solution.stages)).worst > 1e-5
+
+
+def test_who_has_just_come_is_measured_by_what_it_could_do_alone() -> None:
+    """With equal slices that is "cdrf", in floats, in fractions and in whole tasks."""
+    cluster = fo.Instance([[9, 18], [9, 9]], [[1, 4], [3, 1]], eligibility=[[1, 1], [1, 0]])
+    questions: list[dict[str, Any]] = [{}, {"exact": True}, {"integral": True}]
+    for options in questions:
+        np.testing.assert_allclose(
+            fo.solve(cluster, "finish-time", left=7, **options).tasks_per_user.astype(float),
+            fo.solve(cluster, "cdrf", **options).tasks_per_user.astype(float),
+            rtol=1e-9,
+        )
+    assert fo.schedule(cluster, "finish-time").tasks_per_user.tolist() == fo.schedule(cluster, "cdrf").tasks_per_user.tolist()
+
+
+def test_extreme_times() -> None:
+    """Who waited a hundred thousand times as long as alone is served first, and as far as it can."""
+    cluster = fo.Instance([[8]], [[1], [1], [1]], tasks=[3, np.inf, np.inf])
+    found = fo.solve(cluster, "finish-time", left=[1, 1, 1], elapsed=[1e5, 1e-6, 0])
+    assert found.certificate.worst < 1e-8
+    assert found.tasks_per_user[0] == pytest.approx(3, rel=1e-6)
+    assert found.tasks_per_user[1] > found.tasks_per_user[2]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"left": 0}, "work left.*> 0"),
+        ({"left": [1, -1]}, "work left"),
+        ({"elapsed": -1}, "time elapsed.*>= 0"),
+        ({"alone": [[1, 2]]}, "one number, or one for each user"),
+        ({"left": [1, 2, 3]}, r"shape \(3,\); give one number, or one for each of 2 users"),
+        ({"elapsed": 1, "exact": True}, "irrational in general"),
+        ({"elapsed": 1, "integral": True}, "no engine finds whole tasks"),
+    ],
+)
+def test_what_is_not_meant_is_refused(options: dict[str, Any], said: str) -> None:
+    """In a sentence that says what to give."""
+    with pytest.raises(fo.FairoptError, match=said):
+        fo.solve(fo.Instance([[4]], [[1], [1]]), "finish-time", **options)
