@@ -62,6 +62,7 @@ class Settings:
     perturbed_prices: int = 8  # to which the responses are kept, too
     perturbation: float = 0.01  # in logarithms
     wider: float = 4.0  # its growth after an infeasible LP
+    parts_of_the_way: tuple[float, ...] = (0.5, 0.25, 0.125, 0.0625)  # from the best prices to those of an LP that prove less
     most_lps: int = 60  # for a level; two or three are usual
     rounding_of_level: float = 1e-13  # part of a user's level
     least_theta: float = 1e-3  # of responses: at 0 no pair would be chosen

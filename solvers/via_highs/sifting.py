@@ -44,17 +44,14 @@ def wins(program: Program) -> bool:
     limits = program.limits
     if program.goal.feature is not Feature.LEXIMIN or limits.of_kinds(LimitKind.SLICE, LimitKind.PAST).any():
         return False
-    own = limits.keys[limits.kinds == LimitKind.PARALLELISM, 0]
     shared = int(limits.of_servers.sum())
     users = program.members.size
-    many = users >= max(SETTINGS.sifted_users, SETTINGS.sifted_users_per_limit * shared)
-    return bool(shared > 0 and own.size and many) and _one_each(program)
-
-
-def _one_each(program: Program) -> bool:
-    """Has each user at most one limit of its own that is more than a cap on its level?"""
+    if not shared or users < max(SETTINGS.sifted_users, SETTINGS.sifted_users_per_limit * shared):
+        return False
     own = OwnLimits(program, program.worth)
-    return bool(np.bincount(own.users[~own.even], minlength=1).max() <= 1)
+    uneven = own.users[~own.even]
+    some = uneven.size > 0 or bool((limits.kinds == LimitKind.PARALLELISM).any())
+    return some and bool(np.bincount(uneven, minlength=1).max() <= 1)
 
 
 def solve_sifted(program: Program, goal: Leximin, tolerance: float, deadline: Deadline) -> Solution | None:
@@ -179,6 +176,7 @@ class _SiftedPrograms:
         self.problem, self.deadline = problem, deadline
         self.x = np.zeros(problem.problem.program.n_pairs)
         self.choice: _Choice | None = None  # of the present level
+        self.bound = np.inf  # of it, the lowest so far
         self.iterations = self.programs = 0
 
     def first_guess(self, course: Course, caps: FloatArray) -> tuple[float, Proof | None]:
@@ -200,6 +198,7 @@ class _SiftedPrograms:
         held = np.where(course.rising[problem.members][problem.user], choice.kept, self.x[problem.problem.columns] > 0)
         self.choice = replace(choice, kept=choice.kept | held, split=choice.split | problem.have(held != choice.kept))
         assert best is not None
+        self.bound = best.bound
         return best.bound, best
 
     def attempt(self, guess: float, course: Course, caps: FloatArray, stages: Sequence[Stage]) -> Tried:
@@ -236,15 +235,34 @@ class _SiftedPrograms:
         self.x[problem.problem.columns] = level / problem.problem.per_level[problem.problem.columns]
         reached = np.bincount(problem.user, weights=level, minlength=problem.members.size)
         price = np.maximum(outcome.row_duals[: problem.shared.size], 0.0)
-        near = price if price.any() else choice.near
         at = np.where(rising, min(max(theta, SETTINGS.least_theta), 1.0), 1.0)
-        response, proof = problem.respond(near, wanted * at, course, caps)
+        near, response, proof = self._priced(price if price.any() else choice.near, wanted * at, course, caps)
         choice, new = replace(choice, near=near, split=choice.split | wrong).with_response(problem, response)
-        self.choice = choice
+        self.choice, self.bound = choice, min(self.bound, proof.bound)
         log.debug("%d split, %d columns, theta %.12g", int(choice.split.sum()), lp.columns.size, theta)
         part = float((reached[rising] / wanted[rising]).min())
         # With negative levels on pairs the point may be far from feasible; the next LP does not rely on its levels.
         return Tried(self.x, None, part, guess, proof, new or bool(wrong.any()))
+
+    def _priced(
+        self, price: FloatArray, wanted: FloatArray, course: Course, caps: FloatArray
+    ) -> tuple[FloatArray, Response, Proof]:
+        """Return the prices to go on from, what users do at them, and what that proves: those of the LP, unless these lead astray.
+
+        An LP of few split users has wild prices, at which half of the others would leave their pairs. Where they prove less than is known,
+        prices on the way to them from the best ones may prove more, and split fewer users, if any.
+        """
+        problem, choice = self.problem, self.choice
+        assert choice is not None
+        best = (price, *problem.respond(price, wanted, course, caps))
+        if best[2].bound <= self.bound:
+            return best
+        for part in SETTINGS.parts_of_the_way:
+            between = (1 - part) * choice.near + part * price
+            response, proof = problem.respond(between, wanted, course, caps)
+            if proof.bound < best[2].bound and choice.with_response(problem, response)[1]:
+                best = between, response, proof
+        return best
 
 
 @dataclass(frozen=True, slots=True, eq=False)
