@@ -29,6 +29,7 @@ CASES: dict[str, tuple[int, str, str, float]] = {
     "queues": (2_000, "queues", "cdrf", 2.0),
     "tasks": (2_000, "tasks", "drfh", 2.0),
     "drfh-large": (20_000, "", "drfh", 30.0),
+    "tasks-large": (20_000, "tasks", "cdrf", 30.0),
     "proportional-large": (20_000, "", "proportional", 30.0),
 }
 _WITH = {"": "", "queues": ", 20 queues with limits", "tasks": ", a third with finite tasks, on three kinds each"}

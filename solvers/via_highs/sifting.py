@@ -244,9 +244,7 @@ class _SiftedPrograms:
         # With negative levels on pairs the point may be far from feasible; the next LP does not rely on its levels.
         return Tried(self.x, None, part, guess, proof, new or bool(wrong.any()))
 
-    def _priced(
-        self, price: FloatArray, wanted: FloatArray, course: Course, caps: FloatArray
-    ) -> tuple[FloatArray, Response, Proof]:
+    def _priced(self, price: FloatArray, wanted: FloatArray, course: Course, caps: FloatArray) -> tuple[FloatArray, Response, Proof]:
         """Return the prices to go on from, what users do at them, and what that proves: those of the LP, unless these lead astray.
 
         An LP of few split users has wild prices, at which half of the others would leave their pairs. Where they prove less than is known,

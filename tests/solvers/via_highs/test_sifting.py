@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,6 +44,15 @@ def jobs(number: int, classes: int = 3, load: float = 1.3, seed: int = 0) -> fo.
         parallelism=np.ones(number),
         weights=rng.integers(1, 6, number),
     )
+
+
+def on_kinds(number: int, kinds: int = 2, seed: int = 0, share: float = 0.5) -> fo.Instance:
+    """Users whose tasks take other amounts and do other work on each kind of servers; a ``share`` of them has finite tasks."""
+    rng = np.random.default_rng(seed)
+    tasks = np.where(rng.random(number) < share, rng.uniform(0.5, 40, number), np.inf)
+    demands = rng.uniform(0.5, 4, (number, 1, 2)) * rng.uniform(0.5, 2, (number, kinds, 2))
+    capacities = rng.uniform(50, 100, (kinds, 2)) * number / 20
+    return fo.Instance(capacities, demands, speeds=rng.uniform(0.3, 1, (number, kinds)), tasks=tasks, weights=rng.integers(1, 6, number))
 
 
 def leximin_of(program: Program) -> Leximin:
@@ -154,8 +164,41 @@ def test_many_levels_take_few_programs(load: float) -> None:
     assert solution.programs_solved <= 15
 
 
+@pytest.mark.parametrize(("seed", "share"), [(0, 0.5), (1, 0.02), (2, 1.0)])
+def test_finite_tasks_that_are_worth_more_on_one_server(seed: int, share: float) -> None:
+    """Against the LPs of all users: a task that is slower elsewhere caps no level, but is a limit of its user's own."""
+    program = fo.formulate(on_kinds(250, 3, seed, share), "cdrf")
+    assert wins(program)
+    solution = sifted(program)
+    assert certify(program, solution).worst <= 1e-9
+    other = solve_levels(program, leximin_of(program), 1e-8, NEVER)
+    np.testing.assert_allclose(levels(program, solution), levels(program, other), rtol=1e-8)
+
+
+def test_prices_that_prove_less_than_is_known_split_few_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part of the way to the prices of an LP of few users, not all of it, where half of the others would leave their pairs."""
+    program = fo.formulate(on_kinds(2000, 14, seed=2), "cdrf")
+    most: list[int] = []
+    solved_lp = sifted_levels._SplitLP.of
+
+    def counted(problem: Any, choice: Any, wanted: FloatArray, rising: Any) -> Any:
+        most.append(int(choice.split.sum()))
+        return solved_lp(problem, choice, wanted, rising)
+
+    monkeypatch.setattr(sifted_levels._SplitLP, "of", counted)
+    solution = sifted(program)
+    few, whole = max(most), levels(program, solution)
+    most.clear()
+    monkeypatch.setattr(sifted_levels, "SETTINGS", replace(SETTINGS, parts_of_the_way=()))
+    np.testing.assert_allclose(levels(program, sifted(program)), whole, rtol=1e-8)
+    assert few < 0.5 * max(most)
+
+
 def test_dispatch() -> None:
-    """Sifted LPs where users with parallelism are many and shared limits few; not for one total, nor without such limits."""
+    """Sifted LPs where users with limits of their own are many and shared limits few; not for one total, nor without such limits."""
+    assert wins(fo.formulate(on_kinds(300), "cdrf"))
+    assert not wins(fo.formulate(on_kinds(300, share=0.0), "cdrf"))
+    assert not wins(fo.formulate(on_kinds(300).replace(speeds=None), "cdrf"))
     assert wins(fo.formulate(jobs(300), "tsf"))
     assert not wins(fo.formulate(jobs(30), "tsf"))
     assert not wins(fo.formulate(jobs(300, 20), "tsf"))
