@@ -298,7 +298,7 @@ def test_a_limit_of_another_resource_leaves_bars_comparable() -> None:
 
 def test_bars_are_of_what_is_held_where_speeds_differ() -> None:
     """Two users who share all GPUs hold all of them in sum, whatever work they do there."""
-    instance = fo.Instance([[8], [8]], [[1], [1]], speeds=[[1, 0.25], [1, 1]], resources=["gpu"])
+    instance = fo.Instance([[8], [8]], [[1], [1]], speeds=[[1.0, 0.25], [1.0, 1.0]], resources=["gpu"])
     held, _ = parts_of_users(fo.solve(instance, "drfh"))
     assert held.sum() == pytest.approx(1)
     assert held[0] != pytest.approx(held[1])
