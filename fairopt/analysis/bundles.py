@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
-from fairopt.analysis.in_fractions import largest
 from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.instance.shared import needs_no_server
 from fairopt.instance.tolerances import SAME
@@ -79,6 +78,8 @@ def most_of(possible: FloatArray, worth: FloatArray, rows: Sequence[Row], time_l
     if len(uses) < 2:
         return size.sum() if not uses else _knapsack(size, uses[0])
     if exactly:
+        from fairopt.analysis.in_fractions import largest  # imports everything that computes in fractions
+
         entries = [(k, j, value) for k, use in enumerate(uses) for j, value in enumerate(use.tolist())]
         entries += [(len(uses) + j, j, 1) for j in range(size.size)]
         point = largest(size.tolist(), entries, [1] * (len(uses) + size.size), time_limit)

@@ -231,7 +231,7 @@ class Changed:
             if label not in labels and label.isdecimal() and 0 < int(label) <= len(labels):
                 label = labels[int(label) - 1]
             if label not in labels and label not in servers:
-                refuse.unknown("quota" if key == "quotas" else "entry of on, and no server,", label, [*labels, *servers])
+                refuse.unknown("quota" if key == "quotas" else "server", label, [*servers, *labels])
             if label not in labels and not rest.startswith("."):
                 refuse(f"name what to change on {label}, such as speed=0.8 or demand.gpu=2")
             path.append(label)

@@ -50,10 +50,10 @@ def by_server(
                 rows = _rows(source, path, override, servers, attributes)
                 if (told[rows] >= 0).any():
                     i = int(np.flatnonzero(rows & (told >= 0))[0])
+                    other = user.on[told[i]].servers
+                    said = f'number {told[i] + 1} ("{other if isinstance(other, str) else ", ".join(other)}")'
                     refuse(
-                        source,
-                        path,
-                        f'two entries are about "{document.servers[i].name}", this one and number {told[i] + 1}; name each server once',
+                        source, path, f'"{document.servers[i].name}" is in two entries, this one and {said}; name each server in one entry'
                     )
                 told[rows] = j
                 check_known(source, (*path, "demand"), override.demand, resources, "resource")
