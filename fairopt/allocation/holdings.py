@@ -95,6 +95,8 @@ class QueueHoldings:
     tasks, share : float
         Sums over these users; the share is not divided by weights (only by those per resource), and nan for notions with a share per
         server.
+    work : float or None
+        The work of these users; None where no speeds are given.
     dominant_resource : str
     dominant_share : float
         The largest part of the cluster's capacity of a resource that the queue holds, times what the resource counts, and of which
@@ -111,6 +113,7 @@ class QueueHoldings:
     node: int
     users: int
     tasks: float
+    work: float | None
     share: float
     dominant_resource: str
     dominant_share: float
@@ -147,6 +150,7 @@ class QueueHoldings:
             "parent": self.parent,
             "users": self.users,
             "tasks": self.tasks,
+            **({} if self.work is None else {"work": self.work}),
             "share": None if math.isnan(self.share) else self.share,
             "dominant_share": self.dominant_share,
             "dominant_resource": self.dominant_resource,
@@ -189,7 +193,7 @@ def _apart(value: Any) -> Any:
 
 
 def frame_of(holdings: Sequence[QueueHoldings]) -> pd.DataFrame:
-    """Return one row per queue, the root first: tasks, shares, amounts in use, guarantees and limits.
+    """Return one row per queue, the root first: tasks, with speeds their work, shares, amounts in use, guarantees and limits.
 
     Amounts have a column each, named after the resource, and after the group of servers: "gpu guarantee @ model = A100". A queue without
     such a guarantee or limit has nan there.
@@ -204,6 +208,7 @@ def frame_of(holdings: Sequence[QueueHoldings]) -> pd.DataFrame:
             "depth": each.depth,
             "users": each.users,
             "tasks": each.tasks,
+            **({} if each.work is None else {"work": each.work}),
             "share": each.share,
             "dominant_share": each.dominant_share,
             "dominant_resource": each.dominant_resource,
@@ -301,7 +306,7 @@ def queue_holdings(
     tree = instance.tree
     order = tree_order(tree)
     total = tasks.sum(axis=1)
-    of_users = np.column_stack([total, shares if shares.ndim == 1 else np.full(instance.n_users, np.nan)])
+    of_users = np.column_stack([total, shares if shares.ndim == 1 else np.full(instance.n_users, np.nan), instance.work(tasks)])
     sums, used = _sums(tree, of_users), _sums(tree, instance.held_of(tasks))
     users = _sums(tree, np.ones((instance.n_users, 1)))[:, 0]
     capacity = instance.total_capacity
@@ -319,6 +324,7 @@ def queue_holdings(
                 node=node,
                 users=int(users[node]),
                 tasks=number(sums[node, 0]),
+                work=None if instance.speeds_given is None else number(sums[node, 2]),
                 share=number(sums[node, 1]),
                 dominant_resource=instance.resources[largest[node]] if parts[node, largest[node]] > 0 else "",
                 dominant_share=number(parts[node, largest[node]]),

@@ -163,7 +163,7 @@ class Comparison(ShowsItself):
             raise Unsupported(f'there are no rows by "{by}"; use by="user", by="queue" or by="owner"')
         if by == "owner":
             owners = {
-                row.name: pd.DataFrame(map(dataclasses.asdict, owner_holdings(row.allocation))).set_index("name")
+                row.name: pd.DataFrame([each.to_dict() for each in owner_holdings(row.allocation)]).set_index("name")
                 for row in self.rows
                 if row.allocation is not None
             }
@@ -229,7 +229,7 @@ class Comparison(ShowsItself):
             if self.instance.queues:
                 entry["queues"] = self._queues(row)
             if by == "owner":
-                entry["owners"] = [] if row.allocation is None else [dataclasses.asdict(each) for each in owner_holdings(row.allocation)]
+                entry["owners"] = [] if row.allocation is None else [each.to_dict() for each in owner_holdings(row.allocation)]
             rows.append({key: None if isinstance(value, float) and np.isnan(value) else value for key, value in entry.items()})
         largest = None if np.isnan(self.largest_total) else self.largest_total
         return result("compare", self.question, self.instance.units, {"sharing": self.sharing, "largest_total": largest, "rows": rows})

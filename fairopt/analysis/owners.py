@@ -12,7 +12,8 @@ An owner often runs tasks of several shapes, and each shape is a user. The owner
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -36,6 +37,8 @@ class OwnerHoldings:
     name : str
     users : int
     tasks : float
+    work : float or None
+        None where no speeds are given.
     dominant_resource : str
     dominant_share : float
         The largest part of the cluster's capacity of a resource that the owner holds, and of which resource.
@@ -44,19 +47,25 @@ class OwnerHoldings:
     name: str
     users: int
     tasks: float
+    work: float | None
     dominant_resource: str
     dominant_share: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON; work only where speeds are given."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
 
 
 def owner_holdings(allocation: Allocation) -> tuple[OwnerHoldings, ...]:
     """Return what each owner holds, in the order of the users."""
     instance = allocation.instance
     owners = np.array(owners_of(instance), dtype=object)
-    tasks, amounts, found = allocation.tasks_per_user, instance.held_of(allocation.tasks), []
+    tasks, work, amounts, found = allocation.tasks_per_user, allocation.work, instance.held_of(allocation.tasks), []
     for name in dict.fromkeys(owners.tolist()):
         mine = owners == name
         parts = safe_ratio(amounts[mine].sum(axis=0), instance.total_capacity)
         r = int(np.argmax(parts))
         resource = instance.resources[r] if parts[r] > 0 else ""
-        found.append(OwnerHoldings(name, int(mine.sum()), float(tasks[mine].sum()), resource, float(parts[r])))
+        done = None if instance.speeds_given is None else float(work[mine].sum())
+        found.append(OwnerHoldings(name, int(mine.sum()), float(tasks[mine].sum()), done, resource, float(parts[r])))
     return tuple(found)

@@ -19,6 +19,8 @@ from fairopt.wording import figure
 
 __all__ = ["worst_case"]
 
+_VARIED = ("weights", "constraints", "counts", "tasks", "demands-by-server", "speeds")
+
 
 def worst_case(
     schedule: Annotated[
@@ -47,8 +49,8 @@ def worst_case(
         list[str] | None,
         typer.Option(
             metavar="WORD",
-            autocompletion=completion.words(lambda: ("weights", "constraints", "counts", "tasks")),
-            help="What else is drawn at random: weights, constraints, counts or tasks. Can be repeated.",
+            autocompletion=completion.words(lambda: _VARIED),
+            help=f"What else is drawn at random: {', '.join(_VARIED[:-1])} or {_VARIED[-1]}. Can be repeated.",
         ),
     ] = None,
     measure: Annotated[

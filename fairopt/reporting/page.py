@@ -106,6 +106,7 @@ def write_page(findings: Findings, *, title: str, date: datetime.date, commands:
         **both,
         summary=summary(findings),
         counted=counted(findings.instance),
+        by_server=findings.instance.differs_by_server,
         no_line=why_none(findings.instance),
         about_notion={found.name: about_notion(found) for found in findings.notions},
         servers=server_table(findings.instance),

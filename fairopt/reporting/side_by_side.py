@@ -49,6 +49,15 @@ _MEASURES = (  # column of the frame, heading, unit, whether less is better, wha
         "how much more waiting users would have had with the weighted share of another user, in hours of the whole cluster",
     ),
     ("jain", "Jain's index", "", False, "mean over windows of Jain's index of shares by weight; 1: all users had the same"),
+    (
+        "finish_ratio_p90",
+        "finish-time ratio, p90",
+        "",
+        True,
+        "90th percentile over the jobs of the time from submission to end, over the same alone on the slice of the user's weight",
+    ),
+    ("finish_ratio_largest", "largest", "", True, "the largest of these ratios"),
+    ("finish_ratio_above_1", "above 1", "", True, "how many of them are above 1: jobs that ended later than alone"),
 )
 _BY_USER = (
     ("bounded_slowdown", "Bounded slowdown", ""),
@@ -56,6 +65,8 @@ _BY_USER = (
     ("share_h", "Received, in share-hours", ""),
     ("shortfall_h", "Shortfall, in share-hours", ""),
     ("envy_h", "Envy, in share-hours", ""),
+    ("finish_ratio_largest", "Largest finish-time ratio", ""),
+    ("finish_ratio_above_1", "Jobs that ended later than alone", ""),
 )
 
 

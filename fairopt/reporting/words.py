@@ -102,8 +102,9 @@ def summary(findings: Findings) -> list[str]:
     if trade is not None:
         fairest = float(trade.vertices[0, 0])
         price = 1 - fairest / trade.largest_total if trade.largest_total > 0 else 0.0
+        what = "tasks" if trade.instance.speeds_given is None else "work"
         sentences.append(
-            f"The smallest share can be {figure(trade.largest_share, 4)} at most. That costs {percent(price, 1)} of the tasks: "
+            f"The smallest share can be {figure(trade.largest_share, 4)} at most. That costs {percent(price, 1)} of the {what}: "
             f"{figure(fairest, 6)} instead of {figure(trade.largest_total, 6)}."
         )
     certificates = [found.allocation.certificate for found in findings.solved if found.allocation is not None]

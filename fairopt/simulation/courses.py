@@ -33,7 +33,7 @@ from fairopt.instance import FloatArray, Instance
 from fairopt.instance.limits import Limit
 from fairopt.show.drawing import draw
 from fairopt.simulation.baselines.options import half_life_of
-from fairopt.simulation.finish_ratios import ratios_of, summary_of_ratios
+from fairopt.simulation.finish_ratios import columns_of_ratios, ratios_by_user, ratios_of, summary_of_ratios
 from fairopt.simulation.records import mean, several_schedulers, slowdowns
 from fairopt.simulation.result import Simulation
 from fairopt.simulation.series import by_name, mean_over_time
@@ -249,7 +249,9 @@ class SideBySide:
 
         Columns: ``kind``, ``half_life_s`` (nan: the scheduler has none), ``jobs``, ``started``, ``ended``, ``wait_s`` (of the jobs that
         started), ``slowdown``, ``bounded_slowdown`` (of those that ended), ``makespan_s``, ``utilization`` (of the resource that is used
-        most), ``shortfall_h``, ``regret`` (the same in parts of what users received in the exact simulation), ``envy_h``, ``jain``.
+        most), ``shortfall_h``, ``regret`` (the same in parts of what users received in the exact simulation), ``envy_h``, ``jain``; of the
+        finish-time ratios of the jobs ``finish_ratio_largest``, ``finish_ratio_median``, ``finish_ratio_p90`` and
+        ``finish_ratio_above_1``, how many are above 1.
         """
         import pandas as pd
 
@@ -277,11 +279,15 @@ class SideBySide:
             "regret": shortfall / due if due > 0 else np.nan,
             "envy_h": float(lengths @ self.envy(course).sum(axis=1)) / 3600,
             "jain": mean(self.jain(course)[1]),
+            **{word: of_all for word, (of_all,) in columns_of_ratios([self.finish_ratios(course)]).items()},
             "ended": int(np.isfinite(course.finished).sum()),  # until 1.0
         }
 
     def users_frame(self) -> pd.DataFrame:
-        """Return one row per scheduler and user: jobs, jobs ended, mean wait and bounded slowdown, hours of share, shortfall and envy."""
+        """Return one row per scheduler and user: jobs, jobs ended, mean wait and bounded slowdown, hours of share, shortfall and envy.
+
+        Also the finish-time ratios of its jobs, as in `to_frame`.
+        """
         import pandas as pd
 
         position = {name: n for n, name in enumerate(self.users)}
@@ -305,6 +311,9 @@ class SideBySide:
             held = [position[user] for user in table.index]
             for word, values in (("share_h", course.shares), ("shortfall_h", self.shortfall(course)), ("envy_h", self.envy(course))):
                 table[word] = (hours @ values)[held]
+            ratios = ratios_by_user(self.trace, self.users, self.finish_ratios(course))
+            for word, column in columns_of_ratios([ratios[n] for n in held]).items():
+                table[word] = column
             table["ended"] = table["jobs_ended"]  # until 1.0
             table.insert(0, "scheduler", course.name)
             tables.append(table.reset_index())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -14,17 +15,43 @@ from fairopt.trace import Trace
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ratios_of", "summary_of_ratios"]
+__all__ = ["columns_of_ratios", "ratios_by_user", "ratios_of", "summary_of_ratios"]
+
+_AT = {"largest": 1.0, "median": 0.5, "p90": 0.9}  # quantiles
+_KEPT: list[tuple[Trace, Instance, FloatArray]] = []
 
 
 def ratios_of(trace: Trace, cluster: Instance, finished: FloatArray) -> FloatArray:
     """Return (end - submission) / (the same alone) of each job, (jobs,); 1 where both are 0; nan without an end."""
+    alone = _ended_alone(trace, cluster) - trace.submit
+    took = finished - trace.submit
+    return np.asarray(np.where((took == 0) & (alone == 0), 1.0, np.divide(took, alone, out=np.full(took.size, np.nan), where=alone > 0)))
+
+
+def _ended_alone(trace: Trace, cluster: Instance) -> FloatArray:
+    """Return when each job would have ended alone. The last answer is kept, for all tables and all schedulers of a trace need the same."""
     from fairopt.simulation.finish_times import ended_alone
     from fairopt.simulation.streams import streams_of
 
-    alone = ended_alone(streams_of(trace, cluster)) - trace.submit
-    took = finished - trace.submit
-    return np.asarray(np.where((took == 0) & (alone == 0), 1.0, np.divide(took, alone, out=np.full(took.size, np.nan), where=alone > 0)))
+    for of_trace, of_cluster, known in _KEPT:
+        if of_trace is trace and of_cluster is cluster:
+            return known
+    found = ended_alone(streams_of(trace, cluster))
+    _KEPT[:] = [(trace, cluster, found)]
+    return found
+
+
+def ratios_by_user(trace: Trace, users: Sequence[str], ratios: FloatArray) -> list[FloatArray]:
+    """Return the ratios of the jobs of each user."""
+    position = {name: n for n, name in enumerate(users)}
+    owner = np.array([position[name] for name in trace.users], np.int64)[trace.user]
+    ends = np.cumsum(np.bincount(owner, minlength=len(users)))
+    return np.split(ratios[np.argsort(owner, kind="stable")], ends[:-1])
+
+
+def columns_of_ratios(groups: Sequence[FloatArray]) -> dict[str, list[Any]]:
+    """Return the columns ``finish_ratio_largest``, ``_median``, ``_p90`` (nan: of no job) and ``_above_1`` (jobs) of groups of ratios."""
+    return {f"finish_ratio_{word}": column for word, column in _summed_up(groups).items() if word != "jobs"}
 
 
 def summary_of_ratios(trace: Trace, users: tuple[str, ...], ratios: FloatArray, by: Literal["user", "all"]) -> pd.DataFrame:
@@ -39,12 +66,16 @@ def summary_of_ratios(trace: Trace, users: tuple[str, ...], ratios: FloatArray, 
 
     if by not in ("user", "all"):
         raise Unsupported(f'finish-time ratios are summed up by "user" or "all", not by "{by}"')
-    owner = np.array(trace.users, object)[trace.user]
-    groups = {"all": ratios} if by == "all" else {user: ratios[owner == user] for user in users}
-    rows = []
-    for each in groups.values():
-        there = each[np.isfinite(each)]
-        largest, median, p90 = (float(np.quantile(there, q)) if there.size else np.nan for q in (1.0, 0.5, 0.9))
-        above = int((there > 1 + CERTIFIED).sum())
-        rows.append({"jobs": int(there.size), "largest": largest, "median": median, "p90": p90, "above_1": above})
-    return pd.DataFrame(rows, index=pd.Index(list(groups), name="user" if by == "user" else "jobs of"))
+    if by == "all":
+        return pd.DataFrame(_summed_up([ratios]), index=pd.Index(["all"], name="jobs of"))
+    return pd.DataFrame(_summed_up(ratios_by_user(trace, users, ratios)), index=pd.Index(users, name="user"))
+
+
+def _summed_up(groups: Sequence[FloatArray]) -> dict[str, list[Any]]:
+    there = [ratios[np.isfinite(ratios)] for ratios in groups]
+    quantiles = [np.quantile(each, list(_AT.values())).tolist() if each.size else [np.nan] * len(_AT) for each in there]
+    return {
+        "jobs": [each.size for each in there],
+        **{word: [each[k] for each in quantiles] for k, word in enumerate(_AT)},
+        "above_1": [int((each > 1 + CERTIFIED).sum()) for each in there],
+    }

@@ -116,14 +116,16 @@ def ended_alone(streams: Streams) -> FloatArray:
     part = np.divide(streams.weights, streams.weights.sum(), out=np.zeros(streams.weights.size), where=streams.weights > 0)[streams.owner]
     changed, counts = streams.counts_over_time()
     kept = np.append(True, (counts[1:] != counts[:-1]).any(axis=1))
-    rates = [work_of_slice(instance.replace(counts=there), part) for there in counts[kept]]
+    distinct, which = np.unique(counts[kept], axis=0, return_inverse=True)
+    of_counts = [work_of_slice(instance.replace(counts=there), part).tolist() for there in distinct]
+    rates = [of_counts[k] for k in which.ravel().tolist()]
     fastest = np.where(instance.eligibility, instance.speeds, 0.0).max(axis=1, initial=0.0)
     most = (trace.tasks * fastest[streams.stream]).tolist()
     ends = np.full(trace.n_jobs, np.nan)
     owner = streams.job_owner
+    submit, work, stream, since = trace.submit.tolist(), trace.job_work.tolist(), streams.stream.tolist(), changed[kept].tolist()
     for user in np.unique(owner).tolist():
-        own = np.flatnonzero(owner == user).tolist()
-        _run_alone(own, trace.submit.tolist(), trace.job_work.tolist(), streams.stream.tolist(), most, changed[kept].tolist(), rates, ends)
+        _run_alone(np.flatnonzero(owner == user).tolist(), submit, work, stream, most, since, rates, ends)
     return ends
 
 
@@ -134,7 +136,7 @@ def _run_alone(
     stream: list[int],
     most: list[float],
     changed: list[float],
-    rates: list[FloatArray],
+    rates: list[list[float]],
     ends: FloatArray,
 ) -> None:
     """Let the jobs of one owner run in their order, and note their ends; ``rates`` are those of whole slices, since ``changed``."""
@@ -148,8 +150,10 @@ def _run_alone(
             period += 1
         free, speeds = 1.0, list[tuple[int, float]]()
         for job in running:
-            whole = float(rates[period][stream[job]])
-            if whole > 0 and free > _LEFT:
+            if free <= _LEFT:
+                break
+            whole = rates[period][stream[job]]
+            if whole > 0:
                 taken = min(free, most[job] / whole)
                 free -= taken
                 speeds.append((job, taken * whole))
@@ -160,7 +164,7 @@ def _run_alone(
             return
         for job, speed in speeds:
             left[job] -= speed * (then - now)
-            if left[job] <= _LEFT * work[job] or now + left[job] / speed == now:
+            if left[job] <= _LEFT * work[job] < np.inf or now + left[job] / speed == now:
                 ends[job] = then
                 running.remove(job)
         now = then

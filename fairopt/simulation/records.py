@@ -13,6 +13,7 @@ import numpy as np
 from fairopt.instance import FloatArray
 from fairopt.results import finite, records, result
 from fairopt.simulation.baselines.options import half_life_of
+from fairopt.simulation.finish_ratios import columns_of_ratios
 from fairopt.trace import Trace
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def one_scheduler(found: Simulation) -> dict[str, Any]:
         until_s=found.until,
         complete=found.complete,
         details=found.details,
+        **{word: of_all for word, (of_all,) in columns_of_ratios([found.finish_ratios]).items()},
     )
     users = found.users_frame.reset_index()
     position = {name: n for n, name in enumerate(found.users)}
@@ -158,7 +160,7 @@ def _row(name: str, **known: Any) -> dict[str, Any]:
     keys = (
         *("kind", "half_life_s", "jobs", "started", "jobs_ended", "ended", "tasks", "tasks_ended", "fits_nowhere", "wait_s", "slowdown"),
         *("bounded_slowdown", "mean_completion_s", "median_completion_s", "makespan_s", "utilization", "utilization_of"),
-        *("shortfall_h", "regret", "envy_h", "jain", "until_s", "complete", "details"),
+        *("shortfall_h", "regret", "envy_h", "jain", *columns_of_ratios([]), "until_s", "complete", "details"),
     )
     row: dict[str, Any] = {"name": name, "scheduler": name}  # scheduler: until 1.0
     row |= {key: finite(known.get(key)) for key in keys}
@@ -169,7 +171,7 @@ def _row(name: str, **known: Any) -> dict[str, Any]:
 def _user(name: str, scheduler: str, row: dict[str, Any], **more: Any) -> dict[str, Any]:
     """Return the row of a user under a scheduler: every key, None where nothing is known."""
     keys = ("weight", "jobs", "jobs_ended", "tasks", "tasks_ended", "completion_ratio", "mean_completion_s", "wait_s", "bounded_slowdown")
-    empty = dict.fromkeys((*keys, "share_h", "shortfall_h", "envy_h"))
+    empty = dict.fromkeys((*keys, *columns_of_ratios([]), "share_h", "shortfall_h", "envy_h"))
     return {"name": name, "scheduler": scheduler} | empty | row | {key: finite(each) for key, each in more.items()}
 
 

@@ -17,7 +17,7 @@ from fairopt.formats.results import KINDS, rendered
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.tree import Tree
 from fairopt.show.drawing import ShowsItself, draw
-from fairopt.simulation.finish_ratios import ratios_of, summary_of_ratios
+from fairopt.simulation.finish_ratios import columns_of_ratios, ratios_by_user, ratios_of, summary_of_ratios
 from fairopt.simulation.records import one_scheduler
 from fairopt.simulation.series import Series
 from fairopt.trace import Trace
@@ -149,7 +149,7 @@ class Simulation(ShowsItself):
 
     @property
     def jobs(self) -> pd.DataFrame:
-        """One row per job: user, submission, tasks, ended tasks, first start, end, and the seconds between submission and end."""
+        """One row per job: user, submission, tasks, ended tasks, first start, end, seconds from submission to end, finish-time ratio."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -162,6 +162,7 @@ class Simulation(ShowsItself):
                 "started_s": self.started,
                 "finished_s": self.finished,
                 "completion_s": self.completion,
+                "finish_ratio": self.finish_ratios,
             },
             index=pd.Index(self.trace.jobs, name="job"),
         )
@@ -170,6 +171,7 @@ class Simulation(ShowsItself):
     def users_frame(self) -> pd.DataFrame:
         """One row per user: weight, jobs, ended jobs, tasks, ended tasks, the fraction of tasks that ended, and mean completion time.
 
+        Also the largest, median and 90th percentile of the finish-time ratios of its jobs, and how many are above 1.
         Where the cluster has queues, also the queue of the user.
         """
         import pandas as pd
@@ -213,6 +215,7 @@ class Simulation(ShowsItself):
         over = np.isfinite(self.finished)
         jobs, finished, tasks, ended = (of_group(v) for v in (np.ones(owner.size), over, self.trace.tasks, self.ended))
         seconds = of_group(np.where(over, self.completion, 0.0))
+        ratios = ratios_by_user(self.trace, self.users, self.finish_ratios)
         return {
             "jobs": jobs.astype(int),
             "jobs_ended": finished.astype(int),
@@ -220,6 +223,7 @@ class Simulation(ShowsItself):
             "tasks_ended": ended,
             "completion_ratio": np.divide(ended, tasks, out=np.full(len(groups), np.nan), where=tasks > 0),
             "mean_completion_s": np.divide(seconds, finished, out=np.full(len(groups), np.nan), where=finished > 0),
+            **columns_of_ratios([np.concatenate([np.empty(0), *(ratios[n] for n in np.flatnonzero(own))]) for own in groups]),
             "finished": finished.astype(int),  # until 1.0, as is ended
             "ended": ended,
         }

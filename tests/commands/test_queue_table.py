@@ -35,8 +35,8 @@ def on_new() -> float:
 
 @pytest.fixture
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    """140 columns, so that no cell is folded."""
-    monkeypatch.setenv("COLUMNS", "140")
+    """160 columns, so that no cell is folded."""
+    monkeypatch.setenv("COLUMNS", "160")
 
 
 @pytest.mark.usefixtures("wide")

@@ -13,6 +13,7 @@ import fairopt as fo
 from fairopt.analysis.owners import owner_holdings
 from fairopt.analysis.rerun import given
 from fairopt.reporting.tables.instance import user_table
+from fairopt.reporting.tables.queues import tree_of
 from fairopt.results.schema import KINDS, schema
 
 LAB = fo.Instance(
@@ -117,3 +118,28 @@ def test_what_is_proved_has_no_counterexample(notion: str) -> None:
         assert all((verdict.promised is not None) == (notion == "proportional") for verdict in audit.values())
         few = fo.solve(instance.replace(tasks=np.ones(n)), notion)
         assert all(verdict.promised is None for verdict in fo.audit(few, proved).values())
+
+
+def test_queues_and_owners_do_the_work_of_their_users() -> None:
+    """In the tree, in frames, in JSON and side by side; 8 and 4 tasks do 8 and 2 + 2 of work."""
+    queues = [fo.Queue("ml"), fo.Queue("vision", "ml"), fo.Queue("guests")]
+    lab = fo.Instance(
+        [[8], [8]], [[1]] * 3, speeds=[[1, 0.5]] * 3, users=["a", "b", "c"], resources=["gpu"], queues=queues,
+        queue_of=["vision", "ml", "guests"], owners=["x", "y", "x"],
+    )  # fmt: skip
+    allocation = given(lab, np.array([[3, 1], [2, 0], [0, 4]]), "rdm")
+    work = {"the cluster": 7.5, "ml": 5.5, "vision": 3.5, "guests": 2.0}
+    assert {each.name: each.work for each in allocation.queue_holdings()} == work
+    assert allocation.to_frame(by="queue")["work"].to_dict() == work
+    assert {each["name"]: each["work"] for each in allocation.to_dict()["queues"]} == {name: work[name] for name in list(work)[1:]}
+    column = next(column for column in tree_of(allocation).table.columns if column.title == "work")
+    assert list(column.values) == [5.5, 3.5, 3.5, 2, 2, 2, 7.5]  # ml, vision, a, b, guests, c, all
+    assert [(each.name, each.work) for each in owner_holdings(allocation)] == [("x", 5.5), ("y", 2)]
+    compared = fo.compare(lab, notions=["drfh"], allocations={"mine": allocation.tasks})
+    jsonschema.validate(json.loads(json.dumps(compared.to_dict(by="owner"))), schema(KINDS["compare"]))
+    assert compared.to_frame(by="owner").loc[("mine", "x"), "work"] == 5.5
+    exact = fo.solve(lab, "drfh", exact=True).in_fractions.queue_holdings()
+    assert exact[1].work + exact[3].work == exact[0].work == 12  # type: ignore[operator]
+    plain = fo.solve(lab.replace(speeds=None), "drfh")
+    assert "work" not in plain.to_dict()["queues"][0]
+    assert "work" not in plain.to_frame(by="queue")

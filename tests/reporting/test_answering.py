@@ -15,7 +15,7 @@ from fairopt.cli import app
 from fairopt.reporting.answering import Answered, answered
 from fairopt.reporting.composing import report
 from fairopt.reporting.findings import Findings, study
-from fairopt.reporting.tables.answers import answer_of
+from fairopt.reporting.tables.answers import answer_of, parts_of_users
 from fairopt.reporting.tables.reports import glance_table
 
 LAB = Path(__file__).parents[2] / "examples" / "gpu-lab"
@@ -294,3 +294,11 @@ def test_a_limit_of_another_resource_leaves_bars_comparable() -> None:
     found = answer_of(studied(instance).solved[0].row)
     assert found.measure == "gpu of the cluster"
     assert [bar.part for bar in found.bars if bar is not None] == pytest.approx([2 / 8, 2 / 8, 6 / 8, 6 / 8])
+
+
+def test_bars_are_of_what_is_held_where_speeds_differ() -> None:
+    """Two users who share all GPUs hold all of them in sum, whatever work they do there."""
+    instance = fo.Instance([[8], [8]], [[1], [1]], speeds=[[1.0, 0.25], [1.0, 1.0]], resources=["gpu"])
+    held, _ = parts_of_users(fo.solve(instance, "drfh"))
+    assert held.sum() == pytest.approx(1)
+    assert held[0] != pytest.approx(held[1])

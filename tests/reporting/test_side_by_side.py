@@ -58,7 +58,7 @@ def test_each_scheduler_has_one_colour_everywhere(found: fo.SideBySide, page: st
     assert len({*look.values()}) == len(NAMES)
     for name in NAMES:
         marks = re.findall(rf'<svg class="mark"[^>]*><line [^>]*stroke="(#\w+)"[^>]*></svg>(?:<bdi>)?{re.escape(name)}[< ]', page)
-        assert len(marks) == 8  # the legend, the table of schedulers, that of windows, five of users
+        assert len(marks) == 10  # the legend, the table of schedulers, that of windows, seven of users
         assert {*marks} == {look[name].colour}
     for figure in (found.plot(), found.plot("user")):
         for axes in figure.axes:

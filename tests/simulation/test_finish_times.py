@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.command_line import flat, run
 
 import fairopt as fo
 from fairopt.simulation.finish_times import ended_alone
@@ -63,6 +65,48 @@ def test_ratios_are_ends_against_ends_alone() -> None:
     assert both["drfh"] < both["fifo"]
     with pytest.raises(fo.Unsupported, match='not by "queue"'):
         found.finish_ratios_frame("queue")  # type: ignore[arg-type]
+
+
+def test_ratios_stand_in_every_table(tmp_path: Path) -> None:
+    """Alone, ann's 8 tasks of 5 s take its 4 cpus for 10 s; bob's 2 cpus run the first task in 5 s, and all three in 7.5 s."""
+    cluster = fo.Instance([[8]], [[1], [1], [1]], weights=[2, 1, 1], users=["ann", "bob", "cy"], resources=["cpu"])
+    trace = fo.Trace(["ann", "bob", "bob"], [0, 0, 0], [8, 1, 2], [[1]] * 3, [5, 5, 5], resources=["cpu"])
+    found = fo.simulate(trace, cluster, "fifo")  # the job of ann first, then both of bob
+    assert found.finished.tolist() == [5, 10, 10]
+    assert found.jobs["finish_ratio"].tolist() == [0.5, 2, 10 / 7.5]
+    data, both = found.to_dict(), fo.compare_over_time(trace, cluster, ["fifo", "drfh"]).to_dict()
+    names = [f"finish_ratio_{word}" for word in ("largest", "median", "p90", "above_1")]
+    of_all, of_bob = [2, 10 / 7.5, 10 / 7.5 + 0.8 * (2 - 10 / 7.5), 2], [2, 5 / 3, 10 / 7.5 + 0.9 * (2 - 10 / 7.5), 2]
+    for each in (data, both):
+        row, bob = each["schedulers"][0], next(user for user in each["users"] if user["name"] == "bob")
+        np.testing.assert_allclose([row[name] for name in names], of_all)
+        np.testing.assert_allclose([bob[name] for name in names], of_bob)
+    assert [data["users"][2][name] for name in names] == [None, None, None, 0]
+    files = {"cluster": tmp_path / "cluster.yaml", "jobs": tmp_path / "jobs.csv"}
+    fo.save(cluster, files["cluster"])
+    files["jobs"].write_text("user,submit_s,tasks,run_s,cpu\nann,0,8,5,1\nbob,0,1,5,1\nbob,0,2,5,1\n", encoding="utf-8")
+    command = ["simulate", str(files["jobs"]), "--cluster", str(files["cluster"]), "--scheduler", "fifo"]
+    shown = flat(run(*command).output)
+    assert "finish-time ratio median 1.33, p90 1.87, largest 2; above 1: 2 of 3" in shown
+    assert "bob 1.67 1.93 2 2" in shown
+    assert "fifo 1.33 1.87 2 2" in flat(run(*command, "--scheduler", "drfh").output)
+    rows = list(csv.DictReader(run(*command, "--csv").stdout.splitlines()))
+    assert [float(row["finish_ratio"]) for row in rows] == [0.5, 2, 10 / 7.5]
+
+
+def test_a_task_that_never_ends_ends_nowhere() -> None:
+    """Alone it holds a core for good, also while servers come and go; what follows has the other."""
+    cluster = fo.Instance([[2]], [[1], [1]], counts=[2], users=["ann", "bob"], resources=["cpu"], servers=["node"])
+    trace = fo.Trace(
+        ["ann", "ann"],
+        [0, 0],
+        [1, 2],
+        [[1], [1]],
+        [np.inf, 10],
+        resources=["cpu"],
+        events=[(5, "remove", "node", 1), (5, "add", "node", 1), (7, "remove", "node", 1), (8, "add", "node", 1)],
+    )
+    np.testing.assert_allclose(ended_alone(streams_of(trace, cluster)), [np.nan, 21])
 
 
 def test_a_slice_is_of_the_servers_that_are_there() -> None:

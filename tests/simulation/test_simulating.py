@@ -639,7 +639,8 @@ def test_the_command(folder: Path) -> None:
     assert (data["kind"], data["jobs_finished"]) == ("exact, fluid", 3)
     run(*base, "--by", "time", "-o", str(folder / "samples.parquet"))
     assert set(pd.read_parquet(folder / "samples.parquet")["quantity"]) == {"utilization", "share", "running", "waiting"}
-    assert run(*base, "--csv").stdout.splitlines()[0] == "job,user,submit_s,tasks,tasks_ended,ended,started_s,finished_s,completion_s,name"
+    header = "job,user,submit_s,tasks,tasks_ended,ended,started_s,finished_s,completion_s,finish_ratio,name"
+    assert run(*base, "--csv").stdout.splitlines()[0] == header
     assert "ends in .parquet; leave --json out" in " ".join(
         run(*base, "--json", "-o", str(folder / "a.parquet"), status=2).stderr.replace("│", " ").split()
     )
@@ -672,9 +673,9 @@ def test_a_log_is_a_trace(tmp_path: Path) -> None:
     (tmp_path / "cluster.yaml").write_text("servers: [{name: node, capacity: {cpu: 2}}]\nusers: [{name: any, demand: {cpu: 1}}]\n")
     result = run(str(tmp_path / "log.swf"), "--cluster", str(tmp_path / "cluster.yaml"), "--csv")
     assert "1 row left out" in result.stderr
-    assert [line.split(",")[:1] + line.split(",")[-3:] for line in result.stdout.splitlines()[1:]] == [
-        ["1", "90.0", "90.0", "1"],
-        ["2", "99.0", "89.0", "2"],
+    assert [line.split(",")[:1] + line.split(",")[-4:-2] for line in result.stdout.splitlines()[1:]] == [
+        ["1", "90.0", "90.0"],
+        ["2", "99.0", "89.0"],
     ]
     with pytest.raises(fo.InvalidInstance, match=r'users is "owner"'):
         fo.trace_swf(tmp_path / "log.swf", users="owner")

@@ -200,8 +200,9 @@ def worst_case(
         Smallest and largest number drawn. Shrinking does not go below the smallest number. By default, every server has room for two tasks
         of any user. If a server may have room for one task or none, tasks of one user can take the only places of another user. Then any
         schedule can reach a regret of 1, so the search does not distinguish schedules.
-    vary : list of "weights", "constraints", "counts", "tasks"
-        What else is drawn: weights of 1 to 5; servers where a user may not run; rows of 1 to 3 servers; users with 1 to 5 tasks.
+    vary : list of "weights", "constraints", "counts", "tasks", "demands-by-server", "speeds"
+        What else is drawn: weights of 1 to 5; servers where a user may not run; rows of 1 to 3 servers; users with 1 to 5 tasks; other
+        demands of a user on each server; speeds of 1 to 4 of a user on each server. With speeds, regret is in work.
     measure : one of `MEASURES`
     integral : bool, optional
         Whether the reference is of whole tasks. The default is True, unless no engine finds that optimum.

@@ -7,9 +7,10 @@ server where the user may run; a user whose task fits nowhere tells nothing.
 time, and keeps a step if the smaller instance still has the property. A step does one of the following:
 
     remove one user, server or resource
-    remove all placement constraints, weights, counts or task limits; or those of one user or server
+    remove all placement constraints, weights, counts, task limits or speeds; or those of one user or server
+    let tasks of one user demand the same on every server
     express a resource in the largest unit that keeps its numbers whole
-    lower one capacity, demand, weight, count or task limit: to the smallest value, to half, or by one
+    lower one capacity, demand, weight, count, task limit or speed: to the smallest value, to half, or by one
 
 Every step makes the instance smaller, so shrinking ends. At the end, no single step keeps the property (two steps at once might).
 
@@ -33,11 +34,12 @@ import numpy.typing as npt
 
 from fairopt.errors import InvalidInstance
 from fairopt.instance import FloatArray, Instance
+from fairopt.instance.by_server import as_given
 
 __all__ = ["VARIED", "SmallInstances", "shrink", "simpler", "tasks_fit"]
 
-VARIED = ("weights", "constraints", "counts", "tasks")
-_RANGES = {"weights": (1, 5), "counts": (1, 3), "tasks": (1, 5)}
+VARIED = ("weights", "constraints", "counts", "tasks", "demands-by-server", "speeds")
+_RANGES = {"weights": (1, 5), "counts": (1, 3), "tasks": (1, 5), "speeds": (1, 4)}
 _PATIENCE = 10_000  # the most draws of one instance in which all tasks fit
 
 
@@ -51,7 +53,8 @@ class SmallInstances:
     capacities, demands : (int, int)
         Smallest and largest number.
     vary : words of `VARIED`
-        What else is drawn: weights of 1 to 5; servers where a user may not run; rows of 1 to 3 servers; users with 1 to 5 tasks.
+        What else is drawn: weights of 1 to 5; servers where a user may not run; rows of 1 to 3 servers; users with 1 to 5 tasks; other
+        demands of a user on each server; speeds of 1 to 4 of a user on each server.
     """
 
     users: int
@@ -65,9 +68,9 @@ class SmallInstances:
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The arguments of `Instance` that are drawn, and their shapes."""
         n, k, m = self.users, self.servers, self.resources
-        varied: dict[str, tuple[int, ...]] = {"weights": (n,), "eligibility": (n, k), "counts": (k,), "tasks": (n,)}
+        varied: dict[str, tuple[int, ...]] = {"weights": (n,), "eligibility": (n, k), "counts": (k,), "tasks": (n,), "speeds": (n, k)}
         chosen = {name: shape for name, shape in varied.items() if ("constraints" if name == "eligibility" else name) in self.vary}
-        return {"capacities": (k, m), "demands": (n, m), **chosen}
+        return {"capacities": (k, m), "demands": (n, k, m) if "demands-by-server" in self.vary else (n, m), **chosen}
 
     def draw(self, rng: np.random.Generator) -> Instance:
         """Return a random instance.
@@ -88,7 +91,7 @@ class SmallInstances:
     def change(self, instance: Instance, rng: np.random.Generator) -> Instance:
         """Return the instance with a few other numbers, or with two users or servers swapped."""
         for _ in range(_PATIENCE):
-            arrays = {name: np.array(_given(instance, name)) for name in self.shapes}
+            arrays = {name: self._array(instance, name) for name in self.shapes}
             for _ in range(rng.geometric(0.5)):
                 self._change_one(arrays, rng)
             changed = _sound(arrays)
@@ -98,7 +101,13 @@ class SmallInstances:
 
     def holds(self, instance: Instance) -> bool:
         """Say whether capacities and demands are at least the smallest allowed; shrinking may make them smaller."""
-        return bool((instance.capacities >= self.capacities[0]).all() and (instance.demands >= self.demands[0]).all())
+        return bool((instance.capacities >= self.capacities[0]).all() and (instance.demands_by_kind >= self.demands[0]).all())
+
+    def _array(self, instance: Instance, name: str) -> npt.NDArray[Any]:
+        """Return an argument of an instance of this size, in the shape in which it is drawn."""
+        if name == "demands" and len(self.shapes[name]) == 3:
+            return np.array(instance.demands_by_kind[:, instance.kind_of])
+        return np.array(instance.speeds if name == "speeds" else _given(instance, name))
 
     def _random(self, name: str, rng: np.random.Generator) -> npt.NDArray[Any]:
         shape = self.shapes[name]
@@ -126,7 +135,8 @@ class SmallInstances:
 
 def tasks_fit(instance: Instance) -> bool:
     """Say whether one task of each user fits on some empty server where the user may run."""
-    return bool((instance.eligibility & (instance.demands[:, None] <= instance.capacities).all(axis=2)).any(axis=1).all())
+    demands = instance.demands_by_kind[:, instance.kind_of]
+    return bool((instance.eligibility & (demands <= instance.capacities).all(axis=2)).any(axis=1).all())
 
 
 def _sound(arguments: dict[str, Any]) -> Instance | None:
@@ -139,7 +149,10 @@ def _sound(arguments: dict[str, Any]) -> Instance | None:
 
 
 def _given(instance: Instance, name: str) -> Any:
-    return getattr(instance, {"eligibility": "placement", "rates": "rates_per_server"}.get(name, name))
+    """Return an argument of an instance, None for its default; demands by server only where they differ."""
+    if name == "demands":
+        return as_given(instance.demands_by_kind, instance.kind_of)
+    return getattr(instance, {"eligibility": "placement", "rates": "rates_per_server", "speeds": "speeds_given"}.get(name, name))
 
 
 # Shrinking -----------------------------------------------------------------------------------------------------------------------
@@ -167,7 +180,9 @@ def simpler(instance: Instance) -> Iterator[Instance]:
 def _steps(instance: Instance) -> Iterator[dict[str, Any]]:
     """Yield, for each step, the arguments of the instance that the step changes."""
     yield from _without_a_row(instance)
-    plain: dict[str, Any] = {"eligibility": True, "weights": 1.0, "counts": 1.0, "tasks": np.inf, "parallelism": np.inf}
+    plain: dict[str, Any] = {
+        "eligibility": True, "weights": 1.0, "counts": 1.0, "tasks": np.inf, "parallelism": np.inf, "speeds": 1.0,
+    }  # fmt: skip
     given = {name: _given(instance, name) for name in plain}
     special = {name: value for name, value in given.items() if value is not None and not np.all(value == plain[name])}
     for name in special:
@@ -176,29 +191,50 @@ def _steps(instance: Instance) -> Iterator[dict[str, Any]]:
         for j in range(len(value)):
             if not np.all(value[j] == plain[name]):
                 yield {name: _changed(value, j, plain[name])}
+    demands = _given(instance, "demands")
+    differ = _that_differ(demands)
+    for n in differ:
+        for i in range(instance.n_servers):
+            yield {"demands": _changed(demands, n, demands[n, i])}
     for r in range(instance.n_resources):
-        column = np.concatenate([instance.capacities[:, r], instance.demands[:, r]])
+        column = np.concatenate([instance.capacities[:, r], demands[..., r].ravel()])
         unit = np.gcd.reduce(column.astype(np.int64)) if (column == np.round(column)).all() else 0
         if unit > 1:
             scale = np.where(np.arange(instance.n_resources) == r, unit, 1)
-            yield {"capacities": instance.capacities / scale, "demands": instance.demands / scale}
-    least = {"capacities": 0.0, "demands": 0.0, "weights": 1.0, "counts": 1.0, "tasks": 1.0}
+            yield {"capacities": instance.capacities / scale, "demands": demands / scale}
+    least = {"capacities": 0.0, "demands": 0.0, "weights": 1.0, "counts": 1.0, "tasks": 1.0, "speeds": 1.0}
     for name, lowest in least.items():
-        values = getattr(instance, name)
-        for position in np.ndindex(values.shape):
-            for value in _lower(float(values[position]), lowest):
+        values = _given(instance, name)
+        for position in () if values is None else _positions(values, differ):
+            for value in _lower(float(np.max(values[position])), lowest):
                 yield {name: _changed(values, position, value)}
+
+
+def _positions(values: FloatArray, differ: list[int]) -> Iterator[Any]:
+    """Yield the position of each number; of demands by server that are alike one for all servers, since otherwise a user differed anew."""
+    for position in np.ndindex(values.shape):
+        if values.ndim < 3 or position[0] in differ:
+            yield position
+        elif position[1] == 0:
+            yield position[0], slice(None), position[2]
+
+
+def _that_differ(demands: FloatArray) -> list[int]:
+    """Return the users whose demands differ by server."""
+    return [] if demands.ndim == 2 else [int(n) for n in np.flatnonzero((demands != demands[:, :1]).any(axis=(1, 2)))]
 
 
 def _without_a_row(instance: Instance) -> Iterator[dict[str, Any]]:
     """Yield the arguments of each instance without one user, server or resource."""
     axes = {  # of each argument
         "users": dict.fromkeys(
-            ("users", "demands", "weights", "tasks", "parallelism", "eligibility", "rates", "guarantees", "queue_of"), 0
+            ("users", "demands", "weights", "tasks", "parallelism", "eligibility", "rates", "speeds", "guarantees", "queue_of"), 0
         ),
-        "servers": {"servers": 0, "capacities": 0, "counts": 0, "eligibility": 1, "rates": 1},
-        "resources": {"resources": 0, "capacities": 1, "demands": 1} | ({"weights": 1} if instance.weights.ndim == 2 else {}),
+        "servers": {"servers": 0, "capacities": 0, "counts": 0, "eligibility": 1, "rates": 1, "speeds": 1},
+        "resources": {"resources": 0, "capacities": 1, "demands": -1} | ({"weights": 1} if instance.weights.ndim == 2 else {}),
     }
+    if instance.demands_by_kind.shape[1] > 1:
+        axes["servers"]["demands"] = 1
     for what, arguments in axes.items():
         number = len(getattr(instance, what))
         for j in range(number if number > 1 else 0):

@@ -19,7 +19,7 @@ from fairopt.allocation import Allocation
 from fairopt.allocation.holdings import QueueHoldings
 from fairopt.analysis.comparison import Row
 from fairopt.analysis.measures import shares_per_task, takes_part
-from fairopt.instance import FloatArray
+from fairopt.instance import FloatArray, safe_ratio
 from fairopt.reporting.tables.queues import promised, tree_of
 from fairopt.show.table import Column, Format, Style, Table, names, numbers, words
 from fairopt.wording import percent, plural
@@ -133,8 +133,14 @@ def _of_users(allocation: Allocation, beside: Sequence[Row]) -> Answer:
 
 
 def parts_of_users(allocation: Allocation) -> tuple[FloatArray, FloatArray | None]:
-    """Return the dominant share of each user without its weight, (users,), and that of one task, unless it depends on the server."""
-    per_task = shares_per_task(allocation.instance.replace(weights=None))
+    """Return the dominant share of each user without its weight, (users,), and that of one task, unless it depends on the server.
+
+    Where demands or speeds differ by server, it is that of all that the user holds, and not of its work.
+    """
+    instance = allocation.instance
+    if instance.differs_by_server and allocation.sharing == "rdm":
+        return np.asarray(safe_ratio(instance.held_of(allocation.tasks), instance.total_capacity).max(axis=1, initial=0.0)), None
+    per_task = shares_per_task(instance.replace(weights=None))
     held = allocation.tasks_per_user[:, None] if per_task.shape[1] == 1 else allocation.tasks
     parts = (np.where(held > 0, per_task, 0) * held).sum(axis=1)
     finite = per_task[:, 0] if per_task.shape[1] == 1 else None

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from fairopt.allocation import Allocation, Optimum
+from fairopt.allocation.holdings import QueueHoldings
 from fairopt.analysis.comparison import Comparison, Row
-from fairopt.analysis.owners import owner_holdings
+from fairopt.analysis.owners import OwnerHoldings, owner_holdings
 from fairopt.analysis.regrets import Regret
 from fairopt.models import ShareNotion
 from fairopt.reporting.tables.allocation import Choice, weights_differ
@@ -173,6 +174,11 @@ def _share(held: Any) -> str:
     return f"{_percent(float(held.dominant_share))}{'' if held.verdict in ('', 'met') else ' !'}"
 
 
+def _done(held: QueueHoldings | OwnerHoldings) -> Any:
+    """Return the tasks of a queue or an owner, with speeds their work."""
+    return held.tasks if held.work is None else held.work
+
+
 def _tree(rows: list[Row]) -> Table:
     """Return a row for each queue, in the order of the tree, with what it holds in each allocation side by side."""
     tree, found = rows[0].allocation.instance.tree, []  # type: ignore[union-attr]  # of rows that are done
@@ -184,7 +190,7 @@ def _tree(rows: list[Row]) -> Table:
     first = [held[0][node] for node in found]
     columns: list[Column] = [names("queues", (each.name for each in first), indents=tuple(each.depth - 1 for each in first))]
     for row, own in zip(rows, held, strict=True):
-        columns += [numbers(row.name, (own[node].tasks for node in found), 4), numbers("", (_share(own[node]) for node in found))]
+        columns += [numbers(row.name, (_done(own[node]) for node in found), 4), numbers("", (_share(own[node]) for node in found))]
     return Table.of(*columns)
 
 
@@ -194,7 +200,7 @@ def owner_table(rows: list[Row]) -> Table:
     first = holdings[0]
     columns: list[Column] = [names("owners", (each.name for each in first)), numbers("users", (each.users for each in first), 9)]
     for row, own in zip(rows, holdings, strict=True):
-        columns += [numbers(row.name, (each.tasks for each in own), 4), percents("", (each.dominant_share for each in own), 1, tiny=True)]
+        columns += [numbers(row.name, (_done(each) for each in own), 4), percents("", (each.dominant_share for each in own), 1, tiny=True)]
     return Table.of(*columns)
 
 
@@ -252,15 +258,17 @@ def _legend(rows: list[Row], by: str) -> str:
     others = (_OF_TREE if in_tree else {}) | (_IN_FRACTIONS if any(row.exact is not None for row in rows) else {})
     what = counted(*(row.allocation.instance for row in rows if row.allocation is not None))
     lines = [others.get(line, line).replace("efficiency: weighted tasks", f"efficiency: {what}") for line in MEASURES.splitlines()]
-    if any(row.allocation is not None and row.allocation.instance.speeds_given is not None for row in rows):
+    of_work = any(row.allocation is not None and row.allocation.instance.speeds_given is not None for row in rows)
+    if of_work:
         lines = ["work: a task counts by its speed, the work that it does where it runs.", *lines]
         lines = [
             line.replace("largest, in tasks", "largest, in work").replace("of all tasks together", "of all work together") for line in lines
         ]
+    done = "work" if of_work else "tasks"
     if by == "owner":
-        lines.append("owners: tasks, and the dominant share of what each holds (not divided by weights).")
+        lines.append(f"owners: {done}, and the dominant share of what each holds (not divided by weights).")
     elif in_queues:
-        tasks = "tasks, and the " if by == "queue" else ""
+        tasks = f"{done}, and the " if by == "queue" else ""
         lines.append(f"queues: {tasks}dominant share of what each holds; !: below its guarantee although it asks for more.")
     if regrets:
         lines.append(

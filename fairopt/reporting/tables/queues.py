@@ -100,6 +100,7 @@ def _rows(allocation: Allocation, *, everything: bool) -> tuple[list[_Row], _Alo
 
 
 _COLUMNS = {
+    "work": "work: a task counts by its speed, the work that it does where it runs.",
     "order": "order: a listed queue serves what is in it one after the other.",
     "share": "share: of a queue, its users' shares added up.",
     "share / weight": "share / weight: of a queue, its users' added up.",
@@ -183,7 +184,7 @@ def _named(allocation: Allocation, rows: Iterable[tuple[int, QueueHoldings | int
 
 def _table(allocation: Allocation, rows: Sequence[_Row], alone: _Alone, *, with_bounds: bool) -> Table:
     instance = allocation.instance
-    tasks = allocation.tasks_per_user
+    tasks, work = allocation.tasks_per_user, allocation.work
     shares = allocation.shares if allocation.shares.ndim == 1 else np.full(instance.n_users, np.nan)
     weights = instance.weights if instance.weights.ndim == 1 else np.full(instance.n_users, np.nan)
     capacity = instance.total_capacity
@@ -211,6 +212,7 @@ def _table(allocation: Allocation, rows: Sequence[_Row], alone: _Alone, *, with_
         numbers("weight", of(lambda each: each.weight if each.depth else None, lambda n: weights[n]), alike=True),
         *([words("order", orders)] if any(orders) else []),
         numbers("tasks", of(lambda each: each.tasks, lambda n: tasks[n]), alike=True),
+        *([] if instance.speeds_given is None else [numbers("work", of(lambda each: each.work, lambda n: work[n]), alike=True)]),
     ]
     if allocation.shares_to_show is not None:
         rules = _rules(allocation)

@@ -114,13 +114,16 @@ def price_table(findings: Findings) -> Table:
 
 
 def owner_table(findings: Findings) -> Table:
-    """Return what each owner of tasks holds in every allocation: tasks, and the dominant share."""
+    """Return what each owner of tasks holds in every allocation: tasks, with speeds their work too, and the dominant share."""
     made = [(row.name, owner_holdings(row.allocation)) for row in findings.made if row.allocation is not None]
     first = made[0][1]
     columns: list[Column] = [names("owner", (each.name for each in first)), numbers("users", (each.users for each in first), 4)]
     for name, own in made:
         shares = (f"{percent(each.dominant_share, 1)} {each.dominant_resource}".strip() for each in own)
-        columns += [numbers("tasks", (each.tasks for each in own), 6, above=name), numbers("share", shares, above=name)]
+        columns.append(numbers("tasks", (each.tasks for each in own), 6, above=name))
+        if any(each.work is not None for each in own):
+            columns.append(numbers("work", (each.work for each in own), 6, above=name))
+        columns.append(numbers("share", shares, above=name))
     return Table.of(*columns, title="What each owner holds: tasks, and the dominant share of the cluster")
 
 

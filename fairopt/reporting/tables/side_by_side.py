@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from fairopt.reporting.tables.simulation import LATE, finish_ratios
 from fairopt.show.blocks import GAP, Block, Note
 from fairopt.show.table import Table, names, numbers, percents
 from fairopt.simulation.side_by_side import SideBySide
@@ -18,7 +19,7 @@ _USERS = 8  # with a row for each scheduler
 
 
 def side_by_side_blocks(found: SideBySide) -> Iterator[Block]:
-    """Yield a row for each scheduler, then the bounded slowdown of the users with most jobs under each."""
+    """Yield rows for each scheduler, then the bounded slowdown and the largest finish-time ratio of the users with most jobs under each."""
     users = f"{plural(found.trace.n_jobs, 'job')} of {plural(len(found.users), 'user')}"
     yield f"{users}, {plural(found.cluster.counts.sum(), 'server')}; shortfall against exact {found.exact.name}"
     yield GAP
@@ -34,6 +35,8 @@ def side_by_side_blocks(found: SideBySide) -> Iterator[Block]:
         numbers("envy", frame["envy_h"], unit="h", missing="-"),
         numbers("Jain", frame["jain"], missing="-"),
     )
+    yield GAP
+    yield finish_ratios("scheduler", frame)
     for name, seconds in frame["half_life_s"].items():
         if np.isfinite(seconds) and "half_life" not in str(name):
             yield Note(f"{name}: a half-life of {duration(seconds)}, the default", whole=True)
@@ -47,6 +50,8 @@ def side_by_side_blocks(found: SideBySide) -> Iterator[Block]:
     most = of_users.drop_duplicates("user").sort_values("jobs", ascending=False, kind="stable")["user"][:_USERS].tolist()
     yield GAP
     yield _users(found, of_users, most, "bounded_slowdown", "bounded slowdown")
+    yield GAP
+    yield _users(found, of_users, most, "finish_ratio_largest", "largest finish-time ratio")
     if len(found.users) > len(most):
         yield f"and {plural(len(found.users) - len(most), 'user')} with fewer jobs"
     yield GAP
@@ -55,7 +60,8 @@ def side_by_side_blocks(found: SideBySide) -> Iterator[Block]:
         "slow: mean of (end - submission) / run time, of the jobs that ended. bounded: the same, with run times of at least 10 s.\n"
         "short: cluster-hours that waiting users lacked, against the exact simulation.\n"
         "envy: cluster-hours that waiting users would have gained with the weighted share of another user.\n"
-        "Jain: mean index of shares by weight; 1: all have the same.",
+        "Jain: mean index of shares by weight; 1: all have the same.\n"
+        f"{LATE}",
         style="soft",
     )
 

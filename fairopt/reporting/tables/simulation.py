@@ -13,14 +13,22 @@ from fairopt.simulation.baselines.options import half_life_of
 from fairopt.simulation.result import Simulation
 from fairopt.wording import duration, figure, percent, plural
 
-__all__ = ["simulation_blocks"]
+__all__ = ["LATE", "finish_ratios", "simulation_blocks"]
 
 _USERS = 12  # listed one by one
+LATE = "finish-time ratio: time from submission to end, over the same alone on the slice of the user's weight; above 1: later than alone."
 _SECONDS = Format(unit="s", missing="-")
 
 
 def _seconds(value: float | None) -> str:
     return _SECONDS.write([value])[0]
+
+
+def _ratio(found: Simulation) -> str:
+    """Return the finish-time ratio over all jobs."""
+    jobs, largest, median, p90, above = found.finish_ratios_frame("all").iloc[0]
+    shown = f"median {figure(median)}, p90 {figure(p90)}, largest {figure(largest)}; above 1: {int(above):,} of {int(jobs):,}"
+    return shown if jobs else "-"
 
 
 def simulation_blocks(found: Simulation) -> Iterator[Block]:
@@ -36,6 +44,7 @@ def simulation_blocks(found: Simulation) -> Iterator[Block]:
         ("tasks that ended", f"{figure(float(found.ended.sum()), 6)} of {found.trace.n_tasks:,}"),
         ("completion time", f"mean {_seconds(mean)}, median {_seconds(median)}"),
         ("last job ended at", _seconds(found.makespan)),
+        ("finish-time ratio", _ratio(found)),
         ("mean utilization", ", ".join(f"{name} {part}" for name, part in used.items()) or "-"),
     ]
     if most := found.limit_most:
@@ -59,12 +68,26 @@ def simulation_blocks(found: Simulation) -> Iterator[Block]:
     yield _jobs("user", shown)
     if len(frame) > len(shown):
         yield f"and {plural(len(frame) - len(shown), 'user')} with fewer tasks"
+    has_ratios = bool(np.isfinite(shown["finish_ratio_median"]).any())
+    if has_ratios:
+        yield GAP
+        yield finish_ratios("user", shown)
     if found.regret is not None and len(found.regret.columns) > 1:
         yield from _regret(found.regret, found.settling is None)
     if found.settling is not None:
         yield from _settling(found.settling, found.details["period"])
     yield GAP
-    yield Note("completion: mean time from submission to end of the jobs that ended.", style="soft")
+    completion = "completion: mean time from submission to end of the jobs that ended."
+    yield Note(f"{completion}\n{LATE}" if has_ratios else completion, style="soft")
+
+
+def finish_ratios(kind: str, frame: pd.DataFrame) -> Table:
+    """Return the finish-time ratios of the jobs of users, or under schedulers."""
+    return Table.of(
+        names(f"finish-time ratio, by {kind}", map(str, frame.index)),
+        *(numbers(word, frame[f"finish_ratio_{word}"], missing="-") for word in ("median", "p90", "largest")),
+        numbers("jobs above 1", frame["finish_ratio_above_1"], 6),
+    )
 
 
 def _jobs(kind: str, frame: pd.DataFrame) -> Table:

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from fairopt.analysis.worst_cases.search import WorstCase
-from fairopt.instance import Instance
+from fairopt.instance import FloatArray, Instance
 from fairopt.show.blocks import GAP, Block, Note
 from fairopt.show.table import Column, Table, names, numbers
 from fairopt.wording import duration, figure, plural
@@ -26,6 +26,8 @@ def worst_case_blocks(worst: WorstCase, seconds: float | None = None, *, exact: 
     own, best = worst.in_fractions or (worst.schedule.tasks, worst.exact.tasks)
     tasks = (numbers(f"tasks, {word}", placed.sum(axis=1), 4) for word, placed in (("greedy", own), ("exact", best)))
     yield Table.of(names("user", instance.users), *_of_users(instance), *tasks)
+    if instance.differs_by_server:
+        yield f"Several numbers in a cell: on {', '.join(instance.servers)}, in this order."
     yield GAP
     for title, placed in (("Greedy", own), ("Exact", best)):
         held = [
@@ -56,7 +58,10 @@ def _of_servers(instance: Instance) -> list[Column]:
 
 def _of_users(instance: Instance) -> list[Column]:
     """Return demands, and every field that differs from its default."""
-    columns = [numbers(name, amounts, 4) for name, amounts in zip(instance.resources, instance.demands.T, strict=True)]
+    demands = instance.demands_by_kind[:, instance.kind_of]
+    columns = [numbers(name, map(_on_servers, demands[..., r])) for r, name in enumerate(instance.resources)]
+    if instance.speeds_given is not None:
+        columns.append(numbers("speed", map(_on_servers, instance.speeds)))
     if (instance.weights != 1).any():
         columns.append(numbers("weight", instance.weights, 4))
     if np.isfinite(instance.tasks).any():
@@ -66,3 +71,12 @@ def _of_users(instance: Instance) -> list[Column]:
     if instance.placement is not None and not instance.placement.all():
         columns.append(numbers("runs on", (", ".join(np.array(instance.servers)[row]) for row in instance.placement)))
     return columns
+
+
+def _on_servers(values: FloatArray) -> str:
+    """Return what is the same on every server once, else what it is on each.
+
+    >>> _on_servers(np.array([2.0, 2.0])), _on_servers(np.array([2.0, 1.0]))
+    ('2', '2, 1')
+    """
+    return ", ".join(figure(value, 4) for value in (values[:1] if (values == values[0]).all() else values).tolist())

@@ -171,6 +171,7 @@ _ROW = record(
                         "name": NAME,
                         "users": whole("Its users.", "users"),
                         "tasks": number("Its tasks.", "tasks"),
+                        "work": optional(number("The work that they do, where speeds are given.", "1")),
                         "dominant_resource": text("The resource of which it holds the largest part."),
                         "dominant_share": number("That part.", "fraction"),
                     },

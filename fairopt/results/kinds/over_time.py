@@ -22,6 +22,14 @@ from fairopt.results.kinds.parts import NAME, SEED, SPEC, kind, question, time
 
 __all__ = ["KINDS"]
 
+_RATIOS = {
+    "finish_ratio_largest": nullable(
+        number("Largest finish-time ratio of the jobs: time from submission to end over the same alone.", "1")
+    ),
+    "finish_ratio_median": nullable(number("Median of the same.", "1")),
+    "finish_ratio_p90": nullable(number("Its 90th percentile.", "1")),
+    "finish_ratio_above_1": whole("Jobs that ended later than alone, with the slice of the weight of their user.", "jobs"),
+}
 _USERS = {
     "jobs": whole("Number of jobs.", "jobs"),
     "jobs_ended": whole("Jobs that ended.", "jobs"),
@@ -29,6 +37,7 @@ _USERS = {
     "tasks_ended": nullable(number("Tasks that ended; of a fluid simulation, parts of tasks count.", "tasks")),
     "completion_ratio": nullable(number("Part of the tasks that ended.", "fraction")),
     "mean_completion_s": nullable(number("Mean time from submission to end of the jobs that ended.", "s")),
+    **_RATIOS,
 }
 _OLD_COUNTS = {"finished": old(whole("", "jobs"), "jobs_ended"), "ended": old(number("", "1"), "jobs_ended or tasks_ended")}
 
@@ -69,6 +78,7 @@ _SIMULATED = {
                 "regret": nullable(number("The same, of what users received there.", "fraction")),
                 "envy_h": nullable(number("What waiting users would have had more with the share of another.", "share-hours")),
                 "jain": nullable(number("Mean of Jain's index over the windows.", "fraction")),
+                **_RATIOS,
                 "until_s": nullable(number("Time up to which it ran; null: until nothing more could happen.", "s")),
                 "complete": flag("Did it run to its end?"),
                 "details": free("What else the simulation says: programs solved, worst residual, options of the scheduler."),

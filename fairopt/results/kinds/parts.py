@@ -120,6 +120,7 @@ QUEUE = {
     "parent": nullable(text("The queue that it is in; null: the root.")),
     "users": whole("Number of users below it.", "users"),
     "tasks": number("Tasks of all users below it.", "tasks"),
+    "work": optional(number("The work that they do, where speeds are given.", "1")),
     "share": nullable(number("Sum of the shares of these users.", "fraction")),
     "dominant_share": number("The largest part of the cluster's capacity of a resource that it holds.", "fraction"),
     "dominant_resource": text("That resource."),

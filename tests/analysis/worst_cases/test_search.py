@@ -23,6 +23,7 @@ from fairopt.analysis.worst_cases.local_search import ROUND
 from fairopt.analysis.worst_cases.small_instances import SmallInstances, simpler
 from fairopt.cli import app
 from fairopt.instance import FloatArray
+from fairopt.reporting.tables import worst_case_blocks
 
 TINY: dict[str, Any] = {"users": 2, "servers": 2, "resources": 1, "capacities": (1, 4), "demands": (1, 4)}
 
@@ -373,3 +374,17 @@ def test_ctrl_c_gives_the_worst_so_far(jobs: int) -> None:
     assert 0 < found["tries"] < 10**6
     assert err.startswith("interrupted:")
     assert "Traceback" not in err
+
+
+def test_demands_and_speeds_by_server() -> None:
+    """The regret is in work, and computed again from the instance that is found; the table says each number of each server."""
+    size: dict[str, Any] = {"users": 2, "servers": 2, "resources": 1, "capacities": (4, 6), "demands": (1, 3)}
+    worst = fo.worst_case("drfh:best-fit", **size, vary=["demands-by-server", "speeds"], tries=6, keep_regret=1.0)
+    assert worst.found.differs_by_server
+    assert worst.found.speeds_given is not None
+    assert worst.instance.n_servers == 2
+    again = fo.regret(fo.schedule(worst.instance, "drfh", placement="best-fit"), exact=fo.solve(worst.instance, "drfh", integral=True))
+    assert again.worst == pytest.approx(worst.value)
+    assert worst.value > 0.1
+    text = "\n".join(map(str, worst_case_blocks(worst)))
+    assert "on server-1, server-2, in this order" in text

@@ -13,7 +13,8 @@ from strategies import instances
 import fairopt as fo
 from fairopt.analysis.worst_cases.small_instances import VARIED, SmallInstances, shrink, simpler, tasks_fit
 
-ALL = SmallInstances(3, 2, 2, (2, 9), (0, 4), VARIED)
+ALL = SmallInstances(3, 2, 2, (2, 9), (0, 4), VARIED[:4])
+BY_SERVER = SmallInstances(3, 2, 2, (2, 9), (0, 4), ("demands-by-server", "speeds"))
 
 
 def fits_by_hand(instance: fo.Instance) -> bool:
@@ -147,3 +148,42 @@ def test_users_with_guarantees_and_queues_can_be_left_out() -> None:
     )
     alone = [(candidate.queue_of, candidate.guarantees.tolist()) for candidate in simpler(instance) if candidate.n_users == 1]
     assert alone == [((None,), [1.0]), (("research",), [1.0])]
+
+
+def size_by_server(instance: fo.Instance) -> tuple[float, ...]:
+    """What every step makes smaller where demands and speeds differ, in this order."""
+    demands = instance.demands_by_kind[:, instance.kind_of]
+    return (
+        instance.n_users + instance.n_servers + instance.n_resources,
+        float(instance.speeds.sum()) + int((demands != demands[:, :1]).any(axis=(1, 2)).sum()) * 1000,
+        float(instance.capacities.sum() + demands.sum()),
+    )
+
+
+def test_instances_that_differ_by_server() -> None:
+    """They are drawn, changed and shrunk in range, every step is smaller, and a task of each user fits somewhere."""
+    rng = np.random.default_rng(1)
+    instance = BY_SERVER.draw(rng)
+    assert instance.demands_by_kind.shape == (3, 2, 2)
+    assert instance.speeds.max() > 1
+    for _ in range(20):
+        instance = BY_SERVER.change(instance, rng)
+        demands = instance.demands_by_kind[:, instance.kind_of]
+        assert ((instance.speeds >= 1) & (instance.speeds <= 4)).all()
+        assert ((demands >= 0) & (demands <= 4) & (demands == np.round(demands))).all()
+        fits = instance.eligibility & (demands <= instance.capacities).all(axis=2)
+        assert fits.any(axis=1).all() == tasks_fit(instance)
+        assert tasks_fit(instance)
+    for candidate in simpler(instance):
+        assert size_by_server(candidate) < size_by_server(instance)
+    claims: list[Callable[[fo.Instance], bool]] = [
+        lambda smaller: True,
+        lambda smaller: bool((smaller.speeds != smaller.speeds[:, :1]).any()),
+        lambda smaller: smaller.demands_by_kind.shape[1] > 1,
+    ]
+    for shows in claims:
+        *_, least = shrink(BY_SERVER.draw(np.random.default_rng(3)), shows)
+        assert shows(least)
+        assert not any(shows(candidate) for candidate in simpler(least))
+        assert least.n_users == 1
+        assert least.n_servers == (1 if shows is claims[0] else 2)
