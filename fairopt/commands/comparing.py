@@ -69,7 +69,10 @@ def compare(
     ] = None,
     by: Annotated[
         Literal["user", "queue", "owner"],
-        typer.Option(help="Also show what each queue, or each owner of tasks (namespace, account), holds in every allocation."),
+        typer.Option(
+            help="Rows that --csv and -o write: allocations, with columns for each user (the default), or what each queue, or each owner "
+            "of tasks (namespace, account), holds in every allocation. The page then shows that, too."
+        ),
     ] = "user",
     fail_if: Annotated[
         list[str] | None,
@@ -89,7 +92,7 @@ def compare(
     changes: Changes = None,
     rules: Rules = None,
     as_json: Json = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each allocation.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV: the rows of --by.")] = False,
     everything: Everything = False,
     shown: Shown = None,
     sort: Sort = None,

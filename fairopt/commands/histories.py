@@ -101,7 +101,7 @@ def history(
     only: Only = None,
     changes: ClusterChanges = None,
     by: Annotated[By, typer.Option(help="Rows that --csv and -o write.")] = "owner",
-    shown: Annotated[list[str] | None, typer.Option("--owner", metavar="NAME", help="Show this owner only. Can be repeated.")] = None,
+    shown: Annotated[list[str] | None, typer.Option("--show", metavar="NAME", help="Show this owner only. Can be repeated.")] = None,
     sort: Annotated[
         Literal["shortfall", "surplus", "entitled", "received", "waiting", "name"],
         typer.Option("--sort", help="Order of the owners that are shown: the largest first."),
@@ -207,7 +207,7 @@ def _require(found: fo.History, shown: list[str] | None) -> None:
     for name in shown or ():
         if name not in found.owners:
             hint = did_you_mean(name, found.owners)
-            raise typer.BadParameter(f'there is no owner "{name}"{hint}; there are {joined(found.owners, 5)}', param_hint="--owner")
+            raise typer.BadParameter(f'there is no owner "{name}"{hint}; there are {joined(found.owners, 5)}', param_hint="--show")
 
 
 def _indexed(frame: pd.DataFrame) -> pd.DataFrame:

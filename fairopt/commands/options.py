@@ -184,7 +184,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each user.")]
 Everything = Annotated[bool, typer.Option("--all", help="Show all users and servers, however many there are.")]
 Shown = Annotated[
-    list[str] | None, typer.Option("--user", metavar="NAME", autocompletion=completion.users, help="Show this user only. Can be repeated.")
+    list[str] | None, typer.Option("--show", metavar="NAME", autocompletion=completion.users, help="Show this user only. Can be repeated.")
 ]
 Sort = Annotated[
     Literal["tasks", "share", "weight", "-tasks", "-share", "-weight", "name"] | None,
@@ -398,7 +398,7 @@ def _counts_resources(notion: str) -> bool:
 
 def choose_users(form: str, shown: list[str] | None, sort: str | None, top: int | None) -> tables.Choice:
     """Return which users a page shows. A table or JSON has all users in the order of the file, so a choice is refused there."""
-    given = [option for option, value in (("--user", shown), ("--sort", sort), ("--top", top)) if value]
+    given = [option for option, value in (("--show", shown), ("--sort", sort), ("--top", top)) if value]
     if given and form != "page":
         raise typer.BadParameter(f"it chooses what a page shows, and .{form} has all users; leave it out", param_hint=given[0])
     return tables.Choice(tuple(shown or ()), sort or "", top)

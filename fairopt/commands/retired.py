@@ -20,10 +20,11 @@ _EXPORTS = ("slurm", "kueue", "resourcequota", "volcano", "kai", "yunikorn", "ya
 
 RETIRED: dict[str, dict[str, str]] = {
     "audit": {"--jobs": "--workers"},
-    "history": {"--keep": "--resume", "--users": "--owners", "--user": "--owner"},
+    **{command: {"--user": "--show"} for command in ("solve", "schedule", "compare", "what-if")},
+    "history": {"--keep": "--resume", "--users": "--owners", "--user": "--show", "--owner": "--show"},
     "simulate": {"--keep": "--resume", "--store": "--resume", "--exact": "--reference"},
     "arrivals": {"--jobs": "--workers", "--until": "--load", "--step": "--load-step"},
-    "study": {"--jobs": "--workers", "--output": "--resume", "-o": "--resume"},
+    "study": {"--jobs": "--workers", "--digits": "--mean-digits", "--output": "--resume", "-o": "--resume"},
     "worst-case": {"--jobs": "--workers", "--keep": "--keep-regret", "--output": "--instance", "-o": "--instance"},
     "reproduce": {"--jobs": "--workers", "--plot": "--plots"},
     **{f"import {system}": {"--users": "--owners"} for system in _IMPORTS},

@@ -104,7 +104,10 @@ def study(
         ),
     ] = None,
     digits: Annotated[
-        int | None, typer.Option(metavar="N", min=1, max=15, help="Significant digits of each mean. Default: two digits of the error.")
+        int | None,
+        typer.Option(
+            "--mean-digits", metavar="N", min=1, max=15, help="Significant digits of each mean. Default: two digits of the error."
+        ),
     ] = None,
     interval: Annotated[
         Literal["se", "sd", "ci95"],
@@ -124,7 +127,7 @@ def study(
 ) -> None:
     """Run notions and schedules on all instances with all seeds, and print means and standard errors.
 
-    With --columns, --digits, --interval, --reference or --rename, the table for a paper is printed instead.
+    With --columns, --mean-digits, --interval, --reference or --rename, the table for a paper is printed instead.
     With --resume, Ctrl-C keeps the finished rows, and the same command continues from them.
     Exit status 3: no row has an allocation; 1: some rows have none.
     """
@@ -135,14 +138,14 @@ def study(
 
     form = choose_form(None, plot, as_json=as_json, as_csv=as_csv)
     kind = table_form(table, "--table", "html")
-    asked: dict[str, object] = {"--columns": columns, "--digits": digits, "--interval": interval if interval != "se" else None}
+    asked: dict[str, object] = {"--columns": columns, "--mean-digits": digits, "--interval": interval if interval != "se" else None}
     asked |= {"--reference": reference, "--rename": rename}
     own = [option for option, value in asked.items() if value is not None]
     if own and form == "json" and table is None:
         raise typer.BadParameter("it is about a table, and --json is none; give --table FILE", param_hint=own[0])
     numbers = [each for each, there in (("--csv", form == "csv"), (f".{kind}", table is not None and kind not in _PAPER)) if there]
     if digits is not None and numbers:
-        raise typer.BadParameter(f"{numbers[0]} has all digits; leave it out", param_hint="--digits")
+        raise typer.BadParameter(f"{numbers[0]} has all digits; leave it out", param_hint="--mean-digits")
     chosen = words(columns) if columns is not None else None
     if seeds < 1:
         raise typer.BadParameter("give a number of seeds >= 1", param_hint="--seeds")

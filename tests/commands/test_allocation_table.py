@@ -41,16 +41,16 @@ def test_sorted_by_a_number(sort: str) -> None:
 
 def test_some_users() -> None:
     """By name, by number, by the alphabet; what is left out is counted."""
-    assert shown("--user", "vision", "--user", "language") == ["vision", "language"]
+    assert shown("--show", "vision", "--show", "language") == ["vision", "language"]
     assert shown("--sort", "name", "--top", "3") == sorted(USERS)[:3]
     assert shown("--top", "2", command="schedule") == list(USERS[:2])
     assert "and 6 more users" in run("solve", LAB, "--top", "2").stdout
-    assert shown("--user", "bob", file=EXAMPLES / "research-queues.yaml") == ["bob"]
+    assert shown("--show", "bob", file=EXAMPLES / "research-queues.yaml") == ["bob"]
 
 
 def test_users_that_are_not_there() -> None:
     """Before anything is solved."""
-    message = flat(run("solve", LAB, "--user", "visoin", status=2).stderr)
+    message = flat(run("solve", LAB, "--show", "visoin", status=2).stderr)
     assert message.startswith('error: there is no user "visoin" (did you mean "vision"?)')
     assert "users have no single share here" in flat(run("solve", LAB, "--notion", "psdsf", "--sort", "share", status=2).stderr)
 
@@ -60,11 +60,11 @@ def test_users_side_by_side() -> None:
     line = ("--schedules", "drfh:best-fit", "--sort", "tasks", "--top", 2)
     assert shown(*line, command="compare") == ["simulation", "statistics"]
     assert "and 6 more users" in run("compare", LAB, *line).stdout
-    assert shown("--user", "vision", command="compare") == ["vision"]
-    text = run("what-if", LAB, "--set", "users.vision.weight=3", "--user", "language", "--user", "vision").stdout
+    assert shown("--show", "vision", command="compare") == ["vision"]
+    text = run("what-if", LAB, "--set", "users.vision.weight=3", "--show", "language", "--show", "vision").stdout
     assert [line.split()[0] for line in text.split("drfh ")[1].splitlines()[2:4]] == ["language", "vision"]
     assert "and 6 more users\n" in text
-    assert "there is no user" in run("compare", LAB, "--user", "visoin", status=2).stderr
+    assert "there is no user" in run("compare", LAB, "--show", "visoin", status=2).stderr
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_levels_are_those_of_all_users() -> None:
     assert "Levels: 0.1 (6 users), 0.173611 (1 user), 0.357986 (1 user)" in printed
 
 
-@pytest.mark.parametrize("option", [("--user", "vision"), ("--sort", "name"), ("--top", 1)], ids=lambda option: option[0])
+@pytest.mark.parametrize("option", [("--show", "vision"), ("--sort", "name"), ("--top", 1)], ids=lambda option: option[0])
 def test_tables_and_json_have_all_users(option: tuple[object, ...]) -> None:
     """A choice is refused there; it had no effect."""
     message = flat(run("solve", LAB, *option, "--csv", status=2).stderr)

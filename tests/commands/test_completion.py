@@ -37,9 +37,9 @@ def test_an_entry_is_one_line() -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("solve {LAB} --user vi", ["vision"]),
-        ("solve {LAB} --user s", ["speech", "serving", "students", "simulation", "statistics"]),
-        ("solve nothing.yaml --user s", []),
+        ("solve {LAB} --show vi", ["vision"]),
+        ("solve {LAB} --show s", ["speech", "serving", "students", "simulation", "statistics"]),
+        ("solve nothing.yaml --show s", []),
         ("explain {TREE} --queue inter", ["interns"]),
         ("explain {TREE} --user ines --against bo", ["bob"]),
         ("compare {LAB} --notions drfh,ps", ["drfh,psdsf"]),

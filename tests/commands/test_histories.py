@@ -38,7 +38,7 @@ def test_the_page_fits_the_terminal(files: list[str], monkeypatch: pytest.Monkey
     assert max(map(len, page.splitlines())) <= 80
     for words in ("shortfall       1.62 share-hours", "work waited in  50 % of the time", "[bold]", "worst times", "window"):
         assert words in page
-    assert "B " not in run(*files, "--owner", "A").partition("worst")[0].partition("owner")[2]
+    assert "B " not in run(*files, "--show", "A").partition("worst")[0].partition("owner")[2]
     assert run(*files, "--top", "1", "--sort", "received").count("and 2 owners more") == 1
 
 
@@ -122,7 +122,7 @@ def test_a_queue_that_is_an_owner_is_shown_once(files: list[str], tmp_path: Path
         (["--window", "0/3600", "--window", "1800/7200"], "the window from 1800 s overlaps the one that ends at 3600 s"),
         (["--window", "0"], '"0" is no period; give START/END'),
         (["--moments", "few"], 'few is neither a whole number nor "all"'),
-        (["--owner", "D"], 'there is no owner "D"'),
+        (["--show", "D"], 'there is no owner "D"'),
         (["--notion", "tfs"], 'there is no notion "tfs" (did you mean "tsf"?)'),
         (["--report", "month.pdf"], "month.pdf would be a web page"),
         (["--timezone", "Mars"], 'there is no time zone "Mars"'),

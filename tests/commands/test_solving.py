@@ -465,7 +465,7 @@ def test_the_time_limit_leaves_the_best_whole_tasks(three: Path, monkeypatch: py
 
 def test_a_user_named_twice_is_one_row() -> None:
     """And the others are counted once."""
-    once, twice = (run("solve", EXAMPLES / "gpu-lab", *["--user", "vision"] * number).stdout for number in (1, 2))
+    once, twice = (run("solve", EXAMPLES / "gpu-lab", *["--show", "vision"] * number).stdout for number in (1, 2))
     assert [line for line in once.splitlines() if not line.startswith("Time")] == [
         line for line in twice.splitlines() if not line.startswith("Time")
     ]

@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 import fairopt as fo
 from fairopt.analysis.owners import owner_holdings
 from fairopt.analysis.rerun import given
+from fairopt.reporting.tables.answers import answer_of
 from fairopt.reporting.tables.instance import user_table
 from fairopt.reporting.tables.queues import tree_of
 from fairopt.results.schema import KINDS, schema
@@ -140,6 +141,7 @@ def test_queues_and_owners_do_the_work_of_their_users() -> None:
     assert compared.to_frame(by="owner").loc[("mine", "x"), "work"] == 5.5
     exact = fo.solve(lab, "drfh", exact=True).in_fractions.queue_holdings()
     assert exact[1].work + exact[3].work == exact[0].work == 12  # type: ignore[operator]
+    assert [column.title for column in answer_of(compared["mine"], []).table.columns][:3] == ["queue, user", "tasks", "work"]
     plain = fo.solve(lab.replace(speeds=None), "drfh")
     assert "work" not in plain.to_dict()["queues"][0]
     assert "work" not in plain.to_frame(by="queue")

@@ -277,8 +277,8 @@ def test_the_command_writes_what_python_does(tmp_path: Path) -> None:
         (("--columns", "task"), 'no measure "task" (did you mean "tasks"?)'),
         (("--reference", "drf"), 'there is no entry "drf" (did you mean "drfh"?)'),
         (("--rename", "drfh"), '"drfh" gives no name; give NAME=TEXT'),
-        (("--digits", "3", "--csv"), "--csv has all digits; leave it out"),
-        (("--digits", "3", "--json"), "it is about a table, and --json is none; give --table FILE"),
+        (("--mean-digits", "3", "--csv"), "--csv has all digits; leave it out"),
+        (("--mean-digits", "3", "--json"), "it is about a table, and --json is none; give --table FILE"),
     ],
 )
 def test_words_that_are_wrong_are_refused_before_anything_is_computed(options: tuple[str, ...], message: str, tmp_path: Path) -> None:

@@ -195,7 +195,7 @@ def _of_tree(allocation: Allocation, beside: Sequence[Row]) -> Answer:
     measure = f"{resource} of the cluster" if resource else "cluster, of the resource beside it"
     if resource is None:
         measure += ": that of a guarantee, else of a limit, else the largest part" if _bounded(allocation) else ": the largest part"
-    columns = [by_title["queue, user"], by_title["tasks"]]
+    columns = [by_title[title] for title in ("queue, user", "tasks", "work") if title in by_title]
     for row in beside:
         assert row.allocation is not None
         held = {each.node: each.tasks for each in row.allocation.queue_holdings()}
