@@ -60,9 +60,19 @@ _RULES = {"left": "finite and > 0", "elapsed": "finite and >= 0", "alone": "fini
 _UNITS = {"left": "work left", "elapsed": "time elapsed", "alone": "time alone"}
 
 
+def _listed(given: Any) -> Any:
+    """Return the numbers of "600+0+30", as a specification has them; anything else as it is."""
+    try:
+        return tuple(float(part) for part in given.split("+")) if isinstance(given, str) and "+" in given else given
+    except ValueError:
+        return given
+
+
 @dataclass(frozen=True, eq=False)
 class FinishTime(ShareNotion):
     """Leximin of 1 / rho, rho = (elapsed + left / rate) / (alone + left / rate alone).
+
+    In a specification, the numbers of the users stand in the order of the users, with + between them: "finish-time:left=60:elapsed=0+30".
 
     Parameters
     ----------
@@ -89,7 +99,8 @@ class FinishTime(ShareNotion):
     def __post_init__(self) -> None:
         super().__post_init__()
         for word, rule in _RULES.items():
-            given = getattr(self, word)
+            given = _listed(getattr(self, word))
+            object.__setattr__(self, word, given)
             if isinstance(given, Mapping) or np.ndim(given) > 1:
                 raise InvalidInstance(f"{word} of finish-time is one number, or one for each user, shape (users,)")
             values = numbers(given, f"{word} of finish-time")

@@ -187,7 +187,7 @@ def simulate(
     name, plan = scheduler_of(scheduler)
     if regret and isinstance(plan, dict):
         notion_of(plan["criterion"])  # refuse before the simulation starts
-    if isinstance(plan, Asynchronous | Baseline | Memory | Karma):
+    if isinstance(plan, Asynchronous | Memory | Karma):
         refuse_by_server(
             cluster, f'"{name}" takes jobs that are the same everywhere', "simulate a notion, or a greedy schedule such as drfh:fastest"
         )

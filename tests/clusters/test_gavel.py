@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reference.gavel import Array, gavel_max_min
+from reference.gavel import Array, gavel_finish_time, gavel_max_min
 from scipy.optimize import LinearConstraint, minimize
 from support.real_data import DATA, needs
 from typer.testing import CliRunner
@@ -309,6 +309,35 @@ def test_300_jobs_of_the_real_trace(tmp_path: Path) -> None:
     assert allocation.shares.min() * 108 == pytest.approx(expected, rel=1e-8)
     timed = fo.import_gavel(table, numbers, tmp_path / "j.csv", lenient=True).instance
     np.testing.assert_allclose(fo.solve(timed, "tsf").tasks_per_user, allocation.work, rtol=1e-6)
+
+
+def check_finish_times(instance: fo.Instance, number: float, seed: int) -> None:
+    """The largest ratio of `finish-time` is the least that Gavel's policy reaches, for jobs at odd points of their work."""
+    rng = np.random.default_rng(seed)
+    n, scale, workers = instance.n_users, instance.demands_by_kind[:, 0, 0], np.full(instance.n_servers, number)
+    isolated = (instance.speeds * workers / n / scale[:, None]).sum(axis=1)
+    times = {"left": isolated * rng.uniform(600, 36_000, n), "elapsed": rng.uniform(0, 36_000, n)}
+    times["alone"] = times["elapsed"] * rng.uniform(0.1, 1.2, n)
+    found = fo.solve(instance, "finish-time", **times)
+    assert found.certificate.worst < 1e-8
+    assert 1 / found.shares.min() == pytest.approx(gavel_finish_time(instance.speeds, scale, workers, **times), rel=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_finish_time_is_gavels(seed: int) -> None:
+    """On random throughputs of a dozen jobs, on three kinds of which there are three accelerators each."""
+    rng = np.random.default_rng(seed)
+    speeds = rng.uniform(1, 4, (12, 1)) * 10 ** rng.uniform(-0.7, 0.7, (12, 3))
+    instance = fo.Instance(np.full((3, 1), 3.0), rng.choice([1.0, 1.0, 2.0], (12, 1)), speeds=speeds, tasks=np.ones(12))
+    check_finish_times(instance, 3.0, seed)
+
+
+@needs("gavel")
+def test_finish_time_is_gavels_on_its_table() -> None:
+    """83 jobs, one of each type and scale, on 26 K80, 26 P100 and 26 V100."""
+    path = DATA / "gavel" / "gavel_isolated_throughputs_simulation.csv"
+    instance = fo.import_gavel(path, dict.fromkeys(("k80", "p100", "v100"), 26), sharing="rdm").instance
+    check_finish_times(instance, 26.0, 7)
 
 
 @needs("gavel")

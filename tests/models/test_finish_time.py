@@ -12,6 +12,7 @@ import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.program import Solution
 from fairopt.program.most_work import work_of_slice
+from fairopt.specs import read_notion
 
 
 def drawn(seed: int) -> tuple[fo.Instance, dict[str, Any]]:
@@ -146,6 +147,18 @@ def test_who_has_just_come_is_measured_by_what_it_could_do_alone() -> None:
             rtol=1e-9,
         )
     assert fo.schedule(cluster, "finish-time").tasks_per_user.tolist() == fo.schedule(cluster, "cdrf").tasks_per_user.tolist()
+
+
+def test_a_specification_lists_the_users() -> None:
+    """With + between the numbers, in the order of the users; what is no number is refused."""
+    cores = fo.Instance([[8]], [[1], [1]])
+    _, notion = read_notion("finish-time:left=14400:elapsed=0+3600:alone=0+1.5e2")
+    expected = fo.solve(cores, "finish-time", left=14400, elapsed=[0, 3600], alone=[0, 150]).tasks_per_user
+    assert (fo.solve(cores, notion).tasks_per_user == expected).all()
+    with pytest.raises(fo.InvalidInstance, match="elapsed of finish-time hold 'a\\+b'"):
+        read_notion("finish-time:elapsed=a+b")
+    with pytest.raises(fo.InvalidInstance, match=r"shape \(3,\)"):
+        fo.solve(cores, read_notion("finish-time:left=1+2+3")[1])
 
 
 def test_extreme_times() -> None:

@@ -16,6 +16,14 @@ from fairopt.program.queue_limits import Row, limit_rows
 
 NEVER = Fraction(10**15)
 
+RULES = {
+    "fifo": ("fifo", math.inf, False),
+    "backfill": ("backfill", math.inf, True),
+    "fairtree:half_life=7": ("fairtree", 7.0, True),
+    "fairtree:half_life=inf:backfill=no": ("fairtree", math.inf, False),
+    "priority:half_life=9": ("priority", 9.0, False),
+}
+
 
 def digits(value: float) -> float:
     """Return a value with eleven digits, in which rounding is lost."""
@@ -31,14 +39,16 @@ class SlowJobs:
         self.trace, self.cluster, self.rule, self.half_life, self.backfill, self.unit = trace, cluster, rule, half_life, backfill, unit
         self.users = cluster.users
         self.m = range(cluster.n_resources)
-        self.d = [[exact(value) for value in row] for row in trace.demands]
         most = most_servers(trace, cluster)
         self.row = [i for i, count in enumerate(most) for _ in range(count)]
         self.there = [k < int(cluster.counts[i]) for i, count in enumerate(most) for k in range(count)]
-        self.free = [[exact(cluster.capacities[i, r]) for r in self.m] for i in self.row]
+        none = [Fraction(0)] * len(cluster.shared)
+        self.free = [[exact(value) for value in cluster.capacities[i]] + none for i in self.row]
+        self.free.append([Fraction(0)] * cluster.n_server_resources + [exact(value) for value in cluster.shared.values()])
         self.empty = [list(free) for free in self.free]
-        self.total = [sum((self.empty[s][r] for s in range(len(self.row))), Fraction(0)) for r in self.m]
+        self.total = [sum((amounts[r] for amounts in self.empty), Fraction(0)) for r in self.m]
         self.owner = [self.users.index(trace.users[n]) for n in trace.user]
+        self.d = [[self.on_row(job, i) for i in range(cluster.n_servers)] for job in range(trace.n_jobs)]
         whole = cluster.replace(counts=most)
         self.whole = whole
         self.limits = self.limits_of(self.row.count)
@@ -65,6 +75,25 @@ class SlowJobs:
             limits.append(Row("", users, servers, kept.resource, kept.bound))
         return limits
 
+    def on_row(self, job: int, i: int) -> list[Fraction]:
+        """Return what a task takes on a row: what the trace says holds where the speed of its user is 1."""
+        demand = [exact(value) for value in self.trace.demands[job]]
+        if self.cluster.demands_by_kind.shape[1] == 1:
+            return demand
+        n = self.owner[job]
+        by_row = self.cluster.demands_by_row(n)
+        base = next(k for k in range(self.cluster.n_servers) if self.speed(job, k) == 1)
+        return [demand[r] * exact(by_row[i, r]) / exact(by_row[base, r]) for r in self.m]
+
+    def speed(self, job: int, i: int) -> Fraction:
+        """Return the speed of a task on a row; 0 where its user may not run."""
+        n, placement = self.owner[job], self.cluster.placement
+        return exact(self.cluster.speeds[n, i]) if placement is None or placement[n, i] else Fraction(0)
+
+    def takes(self, job: int, s: int) -> list[Fraction]:
+        """Return what a task takes on a server."""
+        return self.d[job][self.row[s]]
+
     def open_servers(self, i: int) -> int:
         """Return how many servers of a row are there."""
         return sum(there for there, row in zip(self.there, self.row, strict=True) if row == i)
@@ -83,28 +112,48 @@ class SlowJobs:
         """May a task ever run there?"""
         placement, i = self.cluster.placement, self.row[s]
         allowed = self.trace.eligibility is None or bool(self.trace.eligibility[job, i])
-        return allowed and (placement is None or bool(placement[self.owner[job], i]))
+        return allowed and (placement is None or bool(placement[self.owner[job], i])) and self.speed(job, i) > 0
 
-    def place(self, job: int, number: int, free: list[list[Fraction]], closed: bool = False, limits: bool = True) -> list[int] | None:
-        """Return the first servers on which so many tasks fit, one a task; None if they do not fit."""
+    def at(self, s: int, r: int) -> int:
+        """Return where the resource of a server is free; resources of the cluster are behind all servers."""
+        return s if r < self.cluster.n_server_resources else len(self.row)
+
+    def place(
+        self, job: int, number: int, free: list[list[Fraction]], closed: bool = False, limits: bool = True,
+        late: list[bool] | None = None, spare: list[list[Fraction]] | None = None,
+    ) -> list[int] | None:  # fmt: skip
+        """Return the first servers on which so many tasks fit, one a task; None if they do not fit.
+
+        On late servers they must fit into what is spare, too.
+        """
         free, held, found = [list(amounts) for amounts in free], list(self.held), []
+        late, spare = late or [False] * len(self.row), [list(amounts) for amounts in spare or free]
         for _ in range(number):
-            s = next((s for s in range(len(self.row)) if self._fits(job, s, free, held, closed, limits)), None)
+            s = next(
+                (
+                    s
+                    for s in range(len(self.row))
+                    if self._fits(job, s, free, held, closed, limits) and (not late[s] or self._fits(job, s, spare, held, closed, limits))
+                ),
+                None,
+            )
             if s is None:
                 return None
             found.append(s)
             for r in self.m:
-                free[s][r] -= self.d[job][r]
+                free[self.at(s, r)][r] -= self.takes(job, s)[r]
+                if late[s]:
+                    spare[self.at(s, r)][r] -= self.takes(job, s)[r]
             for k, row in enumerate(self.limits):
                 if row.users[self.owner[job]] and row.servers[self.row[s]]:
-                    held[k] += self.d[job][row.resource]
+                    held[k] += self.takes(job, s)[row.resource]
         return found
 
     def _fits(self, job: int, s: int, free: list[list[Fraction]], held: list[Fraction], closed: bool, limits: bool) -> bool:
-        if not (self.able(job, s) and (closed or self.there[s]) and all(self.d[job][r] <= free[s][r] for r in self.m)):
+        if not (self.able(job, s) and (closed or self.there[s]) and all(self.takes(job, s)[r] <= free[self.at(s, r)][r] for r in self.m)):
             return False
         return not limits or all(
-            held[k] + self.d[job][row.resource] <= exact(row.bound) or not self.d[job][row.resource]
+            held[k] + self.takes(job, s)[row.resource] <= exact(row.bound) or not self.takes(job, s)[row.resource]
             for k, row in enumerate(self.limits)
             if row.users[self.owner[job]] and row.servers[self.row[s]]
         )
@@ -115,15 +164,16 @@ class SlowJobs:
             task = self.next[job]
             self.next[job] += 1
             for r in self.m:
-                self.free[s][r] -= self.d[job][r]
+                self.free[self.at(s, r)][r] -= self.takes(job, s)[r]
             for k, row in enumerate(self.limits):
                 if row.users[self.owner[job]] and row.servers[self.row[s]]:
-                    self.held[k] += self.d[job][row.resource]
+                    self.held[k] += self.takes(job, s)[row.resource]
             length = float(self.trace.task_durations[task])
             estimate = float(self.trace.expected_durations[job])
-            expected = NEVER if math.isinf(estimate) else now + exact(estimate)
+            speed = self.speed(job, self.row[s])
+            expected = NEVER if math.isinf(estimate) else now + exact(estimate) / speed
             self.starts[task] = (now, s)
-            self.running.append((NEVER if math.isinf(length) else now + exact(length), task, job, s, expected))
+            self.running.append((NEVER if math.isinf(length) else now + exact(length) / speed, task, job, s, expected))
         if not self.left(job):
             self.waits.remove(job)
 
@@ -132,25 +182,25 @@ class SlowJobs:
         end, task, job, s, _ = entry
         self.running.remove(entry)
         for r in self.m:
-            self.free[s][r] += self.d[job][r]
+            self.free[self.at(s, r)][r] += self.takes(job, s)[r]
         for k, row in enumerate(self.limits):
             if row.users[self.owner[job]] and row.servers[self.row[s]]:
-                self.held[k] -= self.d[job][row.resource]
-        self.pieces.append((float(self.starts[task][0]), float(end), self.owner[job], self.worth(job)))
+                self.held[k] -= self.takes(job, s)[row.resource]
+        self.pieces.append((float(self.starts[task][0]), float(end), self.owner[job], self.worth(job, s)))
 
     # Who is next -------------------------------------------------------------------------------------------------------------
 
-    def worth(self, job: int) -> float:
-        """Return the part of the cluster that a task takes; under "priority" the amount of the unit."""
+    def worth(self, job: int, s: int) -> float:
+        """Return the part of the cluster that a task takes there; under "priority" the amount of the unit."""
         if self.rule == "priority":
-            return float(self.d[job][self.unit])
-        return float(max(self.d[job][r] / self.total[r] for r in self.m if self.total[r]))
+            return float(self.takes(job, s)[self.unit])
+        return float(max(self.takes(job, s)[r] / self.total[r] for r in self.m if self.total[r]))
 
     def usage(self, now: Fraction) -> list[float]:
         """Return the integral of what each user held, each moment faded by its age."""
         used = [0.0] * len(self.users)
         pieces = list(self.pieces)
-        pieces += [(float(self.starts[task][0]), float(now), self.owner[job], self.worth(job)) for _, task, job, _, _ in self.running]
+        pieces += [(float(self.starts[task][0]), float(now), self.owner[job], self.worth(job, s)) for _, task, job, s, _ in self.running]
         for begin, end, user, worth in pieces:
             if math.isinf(self.half_life):
                 used[user] += worth * (end - begin)
@@ -220,24 +270,24 @@ class SlowJobs:
             for _, _, job, s, expected in self.running:
                 if max(expected, now) == when:
                     for r in self.m:
-                        free[s][r] += self.d[job][r]
+                        free[self.at(s, r)][r] += self.takes(job, s)[r]
             own = self.place(head, self.wants(head), free, limits=False)
             if own is not None:
                 shadow = when
                 break
         for s in own or ():
             for r in self.m:
-                free[s][r] -= self.d[head][r]
+                free[self.at(s, r)][r] -= self.takes(head, s)[r]
         for job in units:
             estimate = float(self.trace.expected_durations[job])
-            in_time = shadow in (None, NEVER) or (math.isfinite(estimate) and now + exact(estimate) <= shadow)
-            both = self.free if in_time else [[min(a, b) for a, b in zip(*pair, strict=True)] for pair in zip(self.free, free, strict=True)]
-            place = self.place(job, self.wants(job), both)
+            speeds = [self.speed(job, i) or 1 for i in self.row]
+            late = [shadow not in (None, NEVER) and (math.isinf(estimate) or now + exact(estimate) / speed > shadow) for speed in speeds]
+            place = self.place(job, self.wants(job), self.free, late=late, spare=free)
             if place is not None:
                 self.start(job, place, now)
-                for s in place if not in_time else ():
+                for s in (s for s in place if late[s]):
                     for r in self.m:
-                        free[s][r] -= self.d[job][r]
+                        free[self.at(s, r)][r] -= self.takes(job, s)[r]
 
     def spin(self, now: Fraction) -> None:
         """Divide the pie among the users of each group, within its quota, and then among all users."""
@@ -264,7 +314,7 @@ class SlowJobs:
             if amount:
                 capacity = sum((self.empty[s][r] for s in range(len(self.row)) if self.there[s]), Fraction(0))
                 promised = sum((exact(queue.guarantee.get(name, 0)) for queue in self.cluster.queues), Fraction(0))
-                used = sum((self.d[job][r] for _, _, job, _, _ in self.running if self.owner[job] in users), Fraction(0))
+                used = sum((self.takes(job, s)[r] for _, _, job, s, _ in self.running if self.owner[job] in users), Fraction(0))
                 found[r] = used, amount * min(Fraction(1), capacity / promised)
         return found
 
@@ -278,8 +328,8 @@ class SlowJobs:
             jobs = [job for job in self.waits if self.present[self.owner[job]] and self.owner[job] in users]
             asking = sorted({self.owner[job] for job in jobs})
             there = [s for s in range(len(self.row)) if self.there[s]]
-            capacity = [sum((self.empty[s][r] for s in there), Fraction(0)) for r in self.m]
-            pie = float(sum((self.free[s][self.unit] for s in there), Fraction(0)))
+            capacity = [sum((self.empty[s][r] for s in [*there, len(self.row)]), Fraction(0)) for r in self.m]
+            pie = float(sum((self.free[s][self.unit] for s in [*there, len(self.row)]), Fraction(0)))
             if q is not None:
                 for r, (held, quota) in self.quota(q, users).items():
                     if capacity[r]:
@@ -300,13 +350,11 @@ class SlowJobs:
         given, started = 0.0, False
         for job in jobs:
             while job in self.waits:
-                worth = self.worth(job) * self.wants(job)
-                if group is not None and any(
-                    held + self.d[job][r] * self.wants(job) > quota for r, (held, quota) in self.quota(*group).items() if self.d[job][r]
-                ):
-                    break
                 place = self.place(job, self.wants(job), self.free)
                 if place is None:
+                    break
+                worth, asked = sum(self.worth(job, s) for s in place), [sum(self.takes(job, s)[r] for s in place) for r in self.m]
+                if group is not None and any(held + asked[r] > quota for r, (held, quota) in self.quota(*group).items() if asked[r]):
                     break
                 if worth and given + worth > mine * (1 + 1e-9) and (given or not mine):
                     return started
@@ -330,7 +378,7 @@ class SlowJobs:
             while events and events[0][0] == now:
                 _, kind, what, number = events.pop(0)
                 if kinds[kind] == "submit":
-                    if self.place(what, self.wants(what), self.empty, closed=True) is not None or self._alone(what):
+                    if self._alone(what):
                         self.waits.append(what)
                 else:
                     change(self, kinds[kind], what, number)
@@ -345,3 +393,15 @@ class SlowJobs:
         fits = self.place(job, self.wants(job), self.empty, closed=True) is not None
         self.held, self.limits = held, limits
         return fits
+
+
+def follow(trace: fo.Trace, cluster: fo.Instance, scheduler: str, unit: int = 0) -> None:
+    """Compare the time and the server of each task; ``unit`` is the resource in which "priority" counts."""
+    expected = SlowJobs(trace, cluster, *RULES[scheduler], unit=unit).simulate()
+    counts = f":unit={cluster.resources[unit]}" if scheduler.startswith("priority") else ""
+    found = fo.simulate(trace, cluster, scheduler + counts)
+    assert found.task_start is not None
+    assert found.task_server is not None
+    started = np.flatnonzero(np.isfinite(found.task_start))
+    actual = {int(t): (found.task_start[t], int(found.task_server[t])) for t in started}
+    assert actual == {task: (float(when), server) for task, (when, server) in expected.items()}

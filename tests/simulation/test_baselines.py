@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference.baselines import SlowJobs
+from reference.baselines import RULES, follow
 from strategies import instances, traces
 
 import fairopt as fo
-
-RULES = {
-    "fifo": ("fifo", math.inf, False),
-    "backfill": ("backfill", math.inf, True),
-    "fairtree:half_life=7": ("fairtree", 7.0, True),
-    "fairtree:half_life=inf:backfill=no": ("fairtree", math.inf, False),
-    "priority:half_life=9": ("priority", 9.0, False),
-}
 
 
 def gangs_of(trace: fo.Trace, cluster: fo.Instance, rng: np.random.Generator) -> fo.Trace:
@@ -32,18 +22,6 @@ def gangs_of(trace: fo.Trace, cluster: fo.Instance, rng: np.random.Generator) ->
         eligibility=trace.eligibility, events=trace.events, resources=cluster.resources,
         gangs=rng.random(trace.n_jobs) < 0.4, estimates=estimates,
     )  # fmt: skip
-
-
-def follow(trace: fo.Trace, cluster: fo.Instance, scheduler: str, unit: int = 0) -> None:
-    """Compare the time and the server of each task; ``unit`` is the resource in which "priority" counts."""
-    expected = SlowJobs(trace, cluster, *RULES[scheduler], unit=unit).simulate()
-    counts = f":unit={cluster.resources[unit]}" if scheduler.startswith("priority") else ""
-    found = fo.simulate(trace, cluster, scheduler + counts)
-    assert found.task_start is not None
-    assert found.task_server is not None
-    started = np.flatnonzero(np.isfinite(found.task_start))
-    actual = {int(t): (found.task_start[t], int(found.task_server[t])) for t in started}
-    assert actual == {task: (float(when), server) for task, (when, server) in expected.items()}
 
 
 @pytest.mark.parametrize("scheduler", RULES)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reference.baselines import RULES, follow
 
 import fairopt as fo
 
@@ -152,11 +153,44 @@ def test_equal_demands_and_speeds_of_one_say_nothing() -> None:
         assert (fo.simulate(trace, cluster, scheduler).finished == fo.simulate(trace, said, scheduler).finished).all()
 
 
+@pytest.mark.parametrize("scheduler", RULES)
+def test_schedulers_of_jobs_follow_what_differs(scheduler: str) -> None:
+    """Task by task as in a slow loop: gangs over servers of several speeds, estimates, licences, limits of queues, servers that leave."""
+    for seed in (0, 1, 2, 3, 4, 109):  # 109: a licence keeps a task off a server that a limit would have counted
+        cluster = lab(seed, shared=seed % 2 == 1)
+        limited = {"cpu": float(cluster.capacities[:, 0].sum() / 2)}
+        queues = [fo.Queue("lab", limit=limited, quotas=[fo.Quota([cluster.servers[0]], limit={"memory": 3.0})])]
+        cluster = cluster.replace(counts=[2] + [1] * (cluster.n_servers - 1), queues=queues, queue_of=["lab", "lab", None])
+        drawn, rng = jobs(cluster, seed, 30), np.random.default_rng(seed)
+        events = [(12.0, "remove", cluster.servers[0], 1), (25.0, "add", cluster.servers[0], 1)]
+        follow(
+            fo.Trace(
+                [drawn.users[n] for n in drawn.user], drawn.submit, drawn.tasks, drawn.demands, drawn.durations, events=events,
+                resources=cluster.resources, gangs=rng.random(30) < 0.4, estimates=drawn.durations + rng.integers(0, 9, 30),
+            ),
+            cluster, scheduler, unit=seed % 2,
+        )  # fmt: skip
+
+
+def test_a_gang_ends_server_by_server_and_leaves_a_gap() -> None:
+    """By hand: on the V100 a task takes both GPUs, for twice the time; until then a short job has the A100."""
+    cluster = fo.Instance(
+        [[2], [2]], [[[1], [2]], [[1], [2]]], speeds=[[1, 0.5], [1, 0.5]], users=["ann", "bob"], servers=["a100", "v100"], resources=["gpu"]
+    )
+    trace = fo.Trace(["ann"] * 2 + ["bob"], [0, 1, 2], [3, 3, 1], [[1]] * 3, [10, 10, 8], resources=["gpu"], gangs=[True, True, False])
+    found: Any = fo.simulate(trace, cluster, "backfill")  # the first gang ends at 10 and at 20; then comes the second; bob could end at 10
+    assert found.task_start.tolist() == [0, 0, 0, 20, 20, 20, 10]
+    assert found.finished.tolist() == [20, 40, 18]
+
+
 def test_who_cannot_follow_it_says_so() -> None:
-    """Schedulers of clusters, with a memory and asynchronous; and a cluster whose users are not those of the trace."""
+    """Schedulers with a memory and asynchronous, quotas of groups; and a cluster whose users are not those of the trace."""
     cluster = lab(1)
     trace = jobs(cluster, 1)
-    for scheduler in ("fifo", "backfill", "drfh:half_life=1h", "karma:alpha=0.5", "psdsf:period=1"):
+    promised = cluster.replace(queues=[fo.Queue("lab", guarantee={"cpu": 1})], queue_of=["lab", None, None])
+    with pytest.raises(fo.Unsupported, match="group quotas count tasks that are the same everywhere; leave the guarantees out"):
+        fo.simulate(trace, promised, "priority:unit=cpu")
+    for scheduler in ("drfh:half_life=1h", "karma:alpha=0.5", "psdsf:period=1"):
         with pytest.raises(fo.Unsupported, match=r"differs from server to server.*takes jobs that are the same everywhere"):
             fo.simulate(trace, cluster, scheduler)
     with pytest.raises(fo.InvalidInstance, match="the cluster names no user of the trace"):

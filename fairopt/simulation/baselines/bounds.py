@@ -5,6 +5,9 @@ A limit of each server is looked at server by server; every other limit is a row
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
@@ -19,13 +22,16 @@ from fairopt.simulation.streams import Streams
 
 __all__ = ["Bounds"]
 
+Also: TypeAlias = Callable[[int, int], int]
+"""Takes the room of so many tasks on a server, or on a row, or of fewer; returns of how many."""
+
 
 class Bounds:
     """What limits leave. ``row`` is the row of each single server, (servers,)."""
 
     def __init__(self, streams: Streams, row: IntArray) -> None:
         self._row, self._rows, self._counts = row, streams.instance.capacities, streams.instance.counts
-        self._owner, self._demands = streams.owner, streams.instance.demands
+        self._owner, self._kinds = streams.owner, streams.instance.kinds
         owners = streams.owners
         rows = [] if owners is None else [row for row in limit_rows(owners) if not _is_of_each_server(row.selection)]
         kept = None if owners is None else KeptParts.of(owners)
@@ -43,18 +49,20 @@ class Bounds:
         self._most = FITS * self._left
         self._on = [servers[row] for servers in self._on_rows]
         self._by_server: dict[int, FloatArray] = {}  # of limits whose amounts differ between servers: (streams, rows)
-        amount = np.zeros((len(bounds), self._demands.shape[0]))
+        amount = np.zeros((len(bounds), self._owner.size))
         for k, (mine, resource) in enumerate(zip(users, resources, strict=True)):
-            if resource >= 0:
-                amount[k] = mine[self._owner] * self._demands[:, resource]
-            else:
-                each = _amounts(rows[k], self._owner)
-                if each.ndim == 2:
-                    self._by_server[k], each = each, each.max(axis=1, initial=0.0)
-                amount[k] = each
+            each = self._counted(mine, resource) if resource >= 0 else _amounts(rows[k], self._owner)
+            if each.ndim == 2:
+                self._by_server[k], each = each, each.max(axis=1, initial=0.0)
+            amount[k] = each
         self._amount = amount
         self._rows_of = [np.flatnonzero(column > 0) for column in amount.T]
         self._of_each = [] if owners is None else [_OfEachServer(self, each) for each in owners.selections if _is_of_each_server(each)]
+
+    def _counted(self, users: BoolArray, resource: int) -> FloatArray:
+        """Return what a task of a stream of these users takes of a resource, (streams,); (streams, rows) where that differs by server."""
+        each, mine = self._kinds.per_task(resource), users[self._owner]
+        return np.asarray((mine if each.ndim == 1 else mine[:, None]) * each)
 
     def tell_keepings(self, closed: BoolArray) -> None:
         """Scale what queues keep to the servers that are not closed."""
@@ -85,31 +93,32 @@ class Bounds:
         """Does any limit count this stream?"""
         return bool(self._rows_of[stream].size) or any(each.amount[stream].any() for each in self._of_each)
 
-    def within(self, stream: int, number: IntArray) -> IntArray:
-        """Return how many of these tasks, (servers,), the limits allow, on the first servers."""
+    def within(self, stream: int, number: IntArray, also: Also | None = None) -> IntArray:
+        """Return how many of these tasks, (servers,), the limits allow, on the first servers; ``also`` says what else they must allow."""
         for each in self._of_each:
             number = np.minimum(number, each.most(stream))
-        return self._limited(stream, number, self._row) if self._rows_of[stream].size else number
+        return self._limited(stream, number, self._row, also) if self._rows_of[stream].size or also is not None else number
 
-    def most(self, stream: int, number: IntArray) -> int:
+    def most(self, stream: int, number: IntArray, also: Also | None = None) -> int:
         """Return how many tasks limits allow, of ``number`` (rows,) that fit on all servers of each row."""
         for each in self._of_each:
             number = np.minimum(number, each.on_empty_rows(stream))
-        return int(self._limited(stream, number, np.arange(number.size)).sum())
+        return int(self._limited(stream, number, np.arange(number.size), also).sum())
 
-    def _limited(self, stream: int, number: IntArray, row: IntArray) -> IntArray:
+    def _limited(self, stream: int, number: IntArray, row: IntArray, also: Also | None) -> IntArray:
         rows = self._rows_of[stream].tolist()
         on = self._on if row is self._row else self._on_rows
         most = {k: int((self._left[k] + self._most[k]) / self._amount[k, stream]) for k in rows}
         on_some = [k for k in rows if not on[k].all()]
         differ = [k for k in rows if k in self._by_server]
-        if differ or len(on_some) > 1:  # groups of servers may overlap: server by server
+        if differ or len(on_some) > 1 or also is not None:  # groups of servers may overlap: server by server
             number = number.copy()
             left = {k: float(self._left[k] + self._most[k]) for k in differ}
             for i in np.flatnonzero(number).tolist():
                 counted = [k for k in rows if on[k][i] and k not in left]
                 own = [(k, a) for k in differ if on[k][i] and (a := float(self._by_server[k][stream, row[i]])) > 0]
                 number[i] = max(min([int(number[i]), *(most[k] for k in counted), *(int(left[k] / a) for k, a in own)]), 0)
+                number[i] = number[i] if also is None else also(i, int(number[i]))
                 for k in counted:
                     most[k] -= int(number[i])
                 for k, a in own:
@@ -141,7 +150,7 @@ class _OfEachServer:
 
     def __init__(self, bounds: Bounds, selection: Selection) -> None:
         if selection.resource >= 0:
-            each = selection.users[bounds._owner] * bounds._demands[:, selection.resource]
+            each = bounds._counted(selection.users, selection.resource)
         else:
             each = np.asarray(selection.per_task(_no_demands(selection)), np.float64)[bounds._owner]
         each = each if each.ndim == 2 else np.repeat(each[:, None], selection.servers.size, axis=1)

@@ -4,7 +4,8 @@
                      the scheduler starts waiting jobs (`fairopt.simulation.baselines.passes`)
 
 No task is stopped. Tasks start on the first servers where they fit. The tasks of a gang start at one instant, on one or several servers, or
-not at all. Each task of a job that is no gang is a job of its own, in the order of the tasks.
+not at all. Each task of a job that is no gang is a job of its own, in the order of the tasks. Where demands and speeds differ by server, a
+task takes what its server asks, and its duration and its estimate are divided by the speed there.
 
 Usage of a user fades with the half-life. Under "fairtree" it is what its running tasks take of the cluster, each in its dominant resource:
 Slurm's MAX_TRES with billing weights of 1 / capacity. Under "priority" it is what they hold of one resource, the unit: HTCondor's resources
@@ -28,7 +29,7 @@ from fairopt.program.events import Change
 from fairopt.simulation.baselines.fair_tree import FairTree
 from fairopt.simulation.baselines.options import Baseline, unit_of
 from fairopt.simulation.baselines.passes import spin_the_pie, start_in_order
-from fairopt.simulation.baselines.pool import Place, Pool
+from fairopt.simulation.baselines.pool import Place, Pool, part
 from fairopt.simulation.baselines.quotas import Group, Quotas, check_guarantees
 from fairopt.simulation.baselines.usage import FadingUsage, same_digits
 from fairopt.simulation.keeping import Keeper, State, part_of, prefixed
@@ -140,8 +141,8 @@ class Running:
     places : list of Place
     """
 
-    def __init__(self, demands: FloatArray) -> None:
-        self._demands = demands
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
         self._keys: list[tuple[float, int]] = []
         self._arrays: tuple[FloatArray, FloatArray] | None = None  # made when a reservation asks for them
         self.streams: list[int] = []
@@ -154,9 +155,8 @@ class Running:
     def ends_and_amounts(self) -> tuple[FloatArray, FloatArray]:
         """Return the expected ends, ascending, and the resources that the tasks hold, (entries, resources)."""
         if self._arrays is None:
-            totals = np.array([place.total for place in self.places], np.int64)
             ends = np.array([end for end, _ in self._keys])
-            self._arrays = ends, totals[:, None] * self._demands[np.array(self.streams, np.int64)]
+            self._arrays = ends, self._pool.held(self.streams, self.places)
         return self._arrays
 
     def add(self, end: float, number: int, stream: int, place: Place) -> None:
@@ -184,17 +184,19 @@ class JobRun:
         The stream of each job, and its user.
     gang : bool array (jobs,)
     expected : array (jobs,)
-        The duration of a task by the estimate.
+        The duration of a task by the estimate, at speed 1.
+    soonest : array (jobs,)
+        The same on the fastest server where it may run.
     unit : int or None
         The resource in which usage counts; None: the dominant one of each task.
-    worth : array (streams,)
-        The amount of the unit that a task takes; without a unit, the part of the cluster, in its dominant resource.
+    worth : array (streams, kinds of servers)
+        The amount of the unit that a task takes there; without a unit, the part of the cluster, in its dominant resource.
     held : array (users,)
         The sum of these amounts over the running tasks of each user.
     tasks : int array (streams,)
         The running tasks of each stream.
     takes_part : bool array (jobs,)
-        Whether the job can ever start.
+        Whether the job, or a task of it, fits on the first servers if nothing else runs.
     started, server : arrays (tasks,)
         Start of each task (nan: not yet), and its server (-1: none).
     running : Running
@@ -202,24 +204,30 @@ class JobRun:
     """
 
     def __init__(self, streams: Streams, unit: int | None = None) -> None:
-        trace, demands = streams.trace, streams.instance.demands
+        trace, instance = streams.trace, streams.instance
         self.streams, self.pool = streams, Pool(streams)
         self.stream, self.owner, self.gang = streams.stream, streams.job_owner, trace.gangs
-        self.expected = trace.expected_durations
+        self.expected = self.soonest = trace.expected_durations
+        self._speeds = None
+        if instance.speeds_given is not None:
+            self._speeds = np.where(instance.speeds_given > 0, instance.speeds_given, 1.0)  # at speed 0 nothing may run
+            fastest = np.where(instance.eligibility, self._speeds, 0.0).max(axis=1)
+            self.soonest = self.expected / np.where(fastest > 0, fastest, 1.0)[self.stream]
         self.unit = unit
-        self.worth = safe_ratio(demands, streams.instance.total_capacity).max(axis=1) if unit is None else demands[:, unit]
+        demands = instance.demands_by_kind
+        self.worth = safe_ratio(demands, instance.total_capacity).max(axis=2) if unit is None else demands[:, :, unit]
         self.held = np.zeros(len(streams.users))
         self._running = np.zeros(len(streams.users), np.int64)
         self.tasks = np.zeros(streams.owner.size, np.int64)
         self.takes_part = self.pool.most_ever[self.stream] >= np.where(self.gang, trace.tasks, 1)
         self.started, self.server = np.full(trace.n_tasks, np.nan), np.full(trace.n_tasks, -1)
         self.n_started = 0
-        self.running = Running(streams.instance.demands)
+        self.running = Running(self.pool)
         self._end_task = np.cumsum(trace.tasks)
         self._next_task = self._end_task - trace.tasks
         self._durations, self._each_task = trace.durations, trace.durations.size != trace.n_jobs
         self._queue, self._length = np.empty(trace.n_jobs, np.int64), 0
-        self._needs = list((streams.instance.demands[self.stream] * np.where(self.gang, trace.tasks, 1)[:, None]).T.copy())
+        self._needs = list((self.pool.demands[self.stream] * np.where(self.gang, trace.tasks, 1)[:, None]).T.copy())
         self._least = np.array([needs.min(initial=np.inf) for needs in self._needs])  # of each resource, by any job
         self._ends: list[tuple[float, int, int, Place, float]] = []
         self._present, self._all_present = streams.present.copy(), bool(streams.present.all())
@@ -275,7 +283,7 @@ class JobRun:
             user = int(self.owner[job])
             self._running[user] -= place.total
             self.tasks[stream] -= place.total
-            self.held[user] = self.held[user] - place.total * self.worth[stream] if self._running[user] else 0.0
+            self.held[user] = self.held[user] - self.worth_of(stream, place) if self._running[user] else 0.0
             self.running.remove(expected, number)
         streams = self.streams
         while self._event < streams.times.size and streams.times[self._event] == now:
@@ -333,13 +341,24 @@ class JobRun:
         stream, pool = int(self.stream[job]), self.pool
         return pool.is_limited(stream) and pool.most(stream) < (self.tasks_left(job) if self.gang[job] else 1)
 
+    def worth_of(self, stream: int, place: Place) -> float:
+        """Return what tasks of a stream are worth at a place."""
+        if self.worth.shape[1] == 1:
+            return float(place.total * self.worth[stream, 0])
+        return float(place.tasks @ self.worth[stream, self.pool.kind[place.servers]])
+
+    def expected_on(self, job: int) -> FloatArray:
+        """Return the duration of a task by the estimate: one number, or that on each server, (servers,), where speeds are given."""
+        expected = np.asarray(self.expected[job])
+        return expected if self._speeds is None else np.asarray(expected / self._speeds[self.stream[job], self.pool.row])
+
     def start(self, job: int, place: Place, now: float) -> None:
         """Start tasks of a job there."""
         stream, number = int(self.stream[job]), place.total
         self.pool.take(stream, place)
         self._running[self.owner[job]] += number
         self.tasks[stream] += number
-        self.held[self.owner[job]] += number * self.worth[stream]
+        self.held[self.owner[job]] += self.worth_of(stream, place)
         begin = int(self._next_task[job])
         tasks = slice(begin, begin + number)
         self.started[tasks] = now
@@ -357,8 +376,16 @@ class JobRun:
             self._length -= 1
 
     def _run(self, job: int, place: Place, now: float, duration: float) -> None:
+        if self._speeds is None:
+            self._run_at(job, place, now, duration, 1.0)
+            return
+        speeds = self._speeds[self.stream[job], self.pool.row[place.servers]]
+        for speed in dict.fromkeys(speeds.tolist()):  # tasks on servers of one speed end at one time
+            self._run_at(job, part(place, speeds == speed), now, duration, speed)
+
+    def _run_at(self, job: int, place: Place, now: float, duration: float, speed: float) -> None:
         self._number += 1
-        expected = now + float(self.expected[job])
+        expected, duration = now + float(self.expected[job]) / speed, duration / speed
         stream = int(self.stream[job])
         self.running.add(expected, self._number, stream, place)
         if np.isfinite(duration):

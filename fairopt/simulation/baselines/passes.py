@@ -32,7 +32,7 @@ import numpy as np
 
 from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tolerances import FITS
-from fairopt.simulation.baselines.pool import first
+from fairopt.simulation.baselines.pool import Place, cut, part
 
 if TYPE_CHECKING:
     from fairopt.simulation.baselines.events import JobRun
@@ -92,7 +92,7 @@ def _first_blocked(run: JobRun, jobs: IntArray) -> int | None:
 def _start_what_fits(run: JobRun, job: int, now: float) -> bool:
     """Start the tasks of a job that fit; say whether the jobs behind it may start, too."""
     stream, wanted = int(run.stream[job]), run.tasks_left(job)
-    place = first(run.pool.within_limits(stream, run.pool.fitting(stream)), run.pool.of_cluster(stream, wanted))
+    place = run.pool.place(stream, wanted)
     if place.total and (not run.gang[job] or place.total == wanted):
         run.start(job, place, now)
     return place.total == wanted or run.is_held_back(job)
@@ -111,21 +111,25 @@ def _backfill(run: JobRun, head: int, jobs: IntArray, now: float) -> None:
     while jobs.size:
         job, jobs = int(jobs[0]), jobs[1:]
         stream, wanted = int(run.stream[job]), run.tasks_left(job)
-        in_time = now + run.expected[job] <= shadow
-        room, shared = (pool.room, pool.shared_room) if in_time else (both, both_shared)
-        place = first(pool.within_limits(stream, pool.fitting(stream, room)), pool.of_cluster(stream, wanted, shared))
+        late = now + run.expected_on(job) > shadow
+        if late.ndim:
+            room = np.where(late[:, None], both, pool.room)
+            place = pool.place(stream, wanted, room, late=late, beside=spare_shared)
+        else:
+            place = pool.place(stream, wanted, both, both_shared) if late else pool.place(stream, wanted)
         if place.total and (not run.gang[job] or place.total == wanted):
             run.start(job, place, now)
-            if not in_time:
-                spare[place.servers] -= place.tasks[:, None] * pool.of_server(stream)
-                spare_shared -= place.total * pool.of_shared(stream)
+            if late.any():
+                beside = part(place, late[place.servers]) if late.ndim else place
+                spare[beside.servers] -= pool.of_servers(stream, beside)
+                spare_shared -= pool.of_shared(stream, beside)
             both, both_shared = np.minimum(pool.room, spare), np.minimum(pool.shared_room, spare_shared)
             jobs = _candidates(run, jobs, pool.open_total(both, both_shared), shadow, now)
 
 
 def _candidates(run: JobRun, jobs: IntArray, beside: FloatArray, shadow: float, now: float) -> IntArray:
     """Return the jobs that would start now if all servers were one: those that end in time, and those for which there is room beside."""
-    return jobs[run.may_fit(jobs) & ((now + run.expected[jobs] <= shadow) | run.may_fit(jobs, beside))]
+    return jobs[run.may_fit(jobs) & ((now + run.soonest[jobs] <= shadow) | run.may_fit(jobs, beside))]
 
 
 def _reservation(run: JobRun, head: int, now: float) -> tuple[float, FloatArray, FloatArray]:
@@ -144,12 +148,11 @@ def _reservation(run: JobRun, head: int, now: float) -> tuple[float, FloatArray,
     for position in np.flatnonzero(last & (amounts.cumsum(axis=0) >= needed).all(axis=1)).tolist():
         pool.released(room, running.streams[done : position + 1], running.places[done : position + 1])
         done = position + 1
-        number = pool.fitting(stream, room)
-        if int(number.sum()) >= wanted:
-            own = first(number, wanted)
-            room[own.servers] -= own.tasks[:, None] * pool.of_server(stream)
-            shared += amounts[: position + 1, room.shape[1] :].sum(axis=0) - wanted * pool.of_shared(stream)
-            return float(times[position]), room, shared
+        free = shared + amounts[: position + 1, room.shape[1] :].sum(axis=0)
+        own = pool.place(stream, wanted, room, free, limits=False)
+        if own.total >= wanted:
+            room[own.servers] -= pool.of_servers(stream, own)
+            return float(times[position]), room, free - pool.of_shared(stream, own)
     return np.inf, room, shared
 
 
@@ -187,26 +190,33 @@ def _serve(run: JobRun, jobs: IntArray, slice_: float, now: float, group: Callab
     """Start jobs of one user within its slice; say whether any task started."""
     given, started, pool = 0.0, False, run.pool
     for job in jobs.tolist():
-        stream, wanted, worth = int(run.stream[job]), run.tasks_left(job), float(run.worth[run.stream[job]])
+        stream, wanted = int(run.stream[job]), run.tasks_left(job)
         least = wanted if run.gang[job] else 1
         allowed = wanted if group is None else min(wanted, group().most(pool.demands[stream]))
         if allowed < least:
             continue
-        fits = pool.within_limits(stream, pool.fitting(stream))
-        place = first(fits, pool.of_cluster(stream, allowed))
+        place = pool.place(stream, allowed)
         if place.total < least:
             continue
-        within = int((slice_ - given) / worth * (1 + FITS)) if worth > 0 else wanted
+        within = _within(run.worth[stream, pool.kind[place.servers]], place, slice_ - given)
         if not given and slice_ > 0:
             within = max(within, least)
         if within < least:
             return started
         more_fit = within < place.total
         if more_fit:
-            place = first(fits, within)
+            place = cut(place, within)
         run.start(job, place, now)
-        given += place.total * worth
+        given += run.worth_of(stream, place)
         started = True
         if more_fit:
             return True
     return started
+
+
+def _within(worth: FloatArray, place: Place, left: float) -> int:
+    """Return how many tasks of a place, the first ones, are worth at most what is left; ``worth`` of a task on each of its servers."""
+    if (worth == worth[0]).all():
+        return int(left / worth[0] * (1 + FITS)) if worth[0] > 0 else place.total
+    sums = np.repeat(worth, place.tasks).cumsum()
+    return int(np.searchsorted(sums, max(left, 0.0) * (1 + FITS), side="right"))

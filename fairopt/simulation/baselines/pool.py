@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairopt.instance import FloatArray, IntArray
+from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.tolerances import FITS
 from fairopt.simulation.baselines.bounds import Bounds
 from fairopt.simulation.keeping import State, part_of, prefixed
 from fairopt.simulation.streams import Streams
 
-__all__ = ["Place", "Pool", "first"]
+__all__ = ["Place", "Pool", "cut", "part"]
 
 _FEW = 4  # servers that are changed one by one
 
@@ -30,6 +30,10 @@ class Pool:
 
     Attributes
     ----------
+    demands : array (streams, resources)
+        What a task takes; where that differs from server to server, the least that it takes of each resource where it may run.
+    kind : int array (servers,)
+        The kind of each server, for `fairopt.Instance.demands_by_kind`.
     room : array (servers, resources of servers)
         What is free, and a rounding error more: a task fits if its demand is not larger.
     shared_room : array (shared,)
@@ -44,9 +48,12 @@ class Pool:
 
     def __init__(self, streams: Streams) -> None:
         instance = streams.instance
-        self.demands = instance.demands
+        self._by_kind = instance.demands_by_kind
+        self._differ = self._by_kind.shape[1] > 1
+        self.demands = _least(instance)
         self.row = np.repeat(np.arange(instance.n_servers), instance.counts.astype(np.int64))
-        self._rows, self._counts = instance.capacities, instance.counts
+        self.kind = instance.kind_of[self.row]
+        self._rows, self._counts, self._kind_of = instance.capacities, instance.counts, instance.kind_of
         self._capacity = instance.capacities[self.row]
         self.room = np.asfortranarray(self._capacity * (1 + FITS))
         self._columns = list(self.room.T)
@@ -58,9 +65,10 @@ class Pool:
         self.closed = np.arange(self.row.size) - first >= streams.cluster.counts[self.row]
         self._allowed = instance.eligibility
         self._tell_total()
-        self._used = [np.flatnonzero(demand > 0) for demand in instance.server_demands]
+        demanded, m = np.asarray((self._by_kind > 0).any(axis=1)), instance.n_server_resources
+        self._used = [np.flatnonzero(each) for each in demanded[:, :m]]
         self._takes = [[(r, float(demand[r])) for r in used.tolist()] for demand, used in zip(self.demands, self._used, strict=True)]
-        self._takes_shared = [np.flatnonzero(demand > 0) for demand in instance.shared_demands]
+        self._takes_shared = [np.flatnonzero(each) for each in demanded[:, m:]]
         self._everywhere = [bool(allowed.all()) for allowed in self._allowed]
         self.bounds = Bounds(streams, self.row)
         self.most_ever = np.array([self.most(stream) for stream in range(self.demands.shape[0])], np.int64)
@@ -85,7 +93,9 @@ class Pool:
         Neither limits nor the resources of the cluster are looked at.
         """
         room, demand, used = self.room if room is None else room, self.demands[stream], self._used[stream]
-        if used.size:
+        if self._differ:
+            number = _whole(room, self._by_kind[stream, self.kind, : room.shape[1]], self._many)
+        elif used.size:
             most = room[:, used[0]] / demand[used[0]]
             for r in used[1:]:
                 np.minimum(most, room[:, r] / demand[r], out=most)
@@ -105,17 +115,50 @@ class Pool:
             tasks = min(tasks, max(int(left / float(self.demands[stream, self.room.shape[1] + r])), 0))
         return tasks
 
-    def of_server(self, stream: int) -> FloatArray:
-        """Return the demand of a task for the resources of servers."""
-        return np.asarray(self.demands[stream, : self.room.shape[1]])
+    def place(
+        self,
+        stream: int,
+        wanted: int,
+        room: FloatArray | None = None,
+        shared: FloatArray | None = None,
+        *,
+        limits: bool = True,
+        late: BoolArray | None = None,
+        beside: FloatArray | None = None,
+    ) -> Place:
+        """Return the first servers where so many tasks of a stream fit, by default into what is free; fewer tasks where fewer fit.
 
-    def of_shared(self, stream: int) -> FloatArray:
-        """Return the demand of a task for the resources of the cluster."""
-        return np.asarray(self.demands[stream, self.room.shape[1] :])
+        ``room`` and ``shared`` are what is free of servers and of the cluster. On servers that are ``late``, (servers,), tasks take of the
+        cluster only what is ``beside`` a reservation, too.
+        """
+        number = self.fitting(stream, room)
+        if self._takes_shared[stream].size and (self._differ or late is not None):
+            each = self._by_kind[stream, self.kind, self.room.shape[1] :]
+            also = _OfCluster(wanted, each, self.shared_room if shared is None else shared, late, beside)
+            return _first(self.bounds.within(stream, number, also) if limits else also.within(number), wanted)
+        number = self.bounds.within(stream, number) if limits else number
+        return _first(number, self.of_cluster(stream, wanted, shared))
 
-    def within_limits(self, stream: int, number: IntArray) -> IntArray:
-        """Return how many of these tasks, (servers,), the limits allow, on the first servers."""
-        return self.bounds.within(stream, number)
+    def of_servers(self, stream: int, place: Place) -> FloatArray:
+        """Return what tasks of a stream take of each server of a place, (servers, resources of servers)."""
+        return np.asarray(place.tasks[:, None] * self._by_kind[stream, self.kind[place.servers], : self.room.shape[1]])
+
+    def of_shared(self, stream: int, place: Place) -> FloatArray:
+        """Return what tasks of a stream at a place take of the cluster, (shared,)."""
+        m = self.room.shape[1]
+        if self._differ:
+            return np.asarray(place.tasks @ self._by_kind[stream, self.kind[place.servers], m:])
+        return np.asarray(place.total * self.demands[stream, m:])
+
+    def held(self, streams: list[int], places: list[Place]) -> FloatArray:
+        """Return what tasks of these streams hold at these places, (places, resources)."""
+        if not self._differ or not places:
+            totals = np.array([place.total for place in places], np.int64)
+            return np.asarray(totals[:, None] * self.demands[np.array(streams, np.int64)])
+        sizes = np.array([place.servers.size for place in places], np.int64)
+        servers, tasks = np.concatenate([place.servers for place in places]), np.concatenate([place.tasks for place in places])
+        each = tasks[:, None] * self._by_kind[np.repeat(streams, sizes), self.kind[servers]]
+        return np.asarray(np.add.reduceat(each, np.cumsum(sizes) - sizes, axis=0))
 
     def is_limited(self, stream: int) -> bool:
         """Do limits count this stream?"""
@@ -130,6 +173,15 @@ class Pool:
         self._change(stream, place, 1.0)
 
     def _change(self, stream: int, place: Place, sign: float) -> None:
+        if self._differ:
+            m, there = self.room.shape[1], ~self.closed[place.servers]
+            of_servers, of_shared = sign * self.of_servers(stream, place), sign * self.of_shared(stream, place)
+            self.room[place.servers] += of_servers
+            self.shared_room += of_shared
+            self.total_free[:m] += of_servers[there].sum(axis=0)
+            self.total_free[m:] += of_shared
+            self.bounds.change(stream, place.servers, place.tasks, sign)
+            return
         open_tasks = place.total if not self._some_closed else int(place.tasks[~self.closed[place.servers]].sum())
         few = list(zip(place.servers.tolist(), place.tasks.tolist(), strict=True)) if place.servers.size <= _FEW else None
         for r, demand in self._takes[stream]:
@@ -166,7 +218,7 @@ class Pool:
         """Add what tasks of these streams hold at these places to room."""
         servers = np.concatenate([place.servers for place in places])
         tasks = np.concatenate([place.tasks for place in places])
-        each = np.repeat(self.demands[streams], [place.servers.size for place in places], axis=0)
+        each = self._by_kind[np.repeat(streams, [place.servers.size for place in places]), self.kind[servers]]
         for r in range(room.shape[1]):
             room[:, r] += np.bincount(servers, weights=tasks * each[:, r], minlength=room.shape[0])
 
@@ -182,13 +234,77 @@ class Pool:
 
     def most(self, stream: int) -> int:
         """Return how many tasks of a stream fit on the empty cluster with all servers that ever exist, as far as limits allow more now."""
-        used = self._used[stream]
-        on_one = np.floor((self._rows * (1 + FITS))[:, used] / self.demands[stream, used]).min(axis=1, initial=self._many)
-        number = np.where(self._allowed[stream], on_one * self._counts, 0.0)
-        return self.of_cluster(stream, self.bounds.most(stream, number.astype(np.int64)), self.shared * (1 + FITS))
+        m, shared = self._rows.shape[1], self.shared * (1 + FITS)
+        each = self._by_kind[stream, self._kind_of]
+        on_one = _whole(self._rows * (1 + FITS), each[:, :m], self._many)
+        number = np.where(self._allowed[stream], on_one * self._counts, 0.0).astype(np.int64)
+        if self._differ and self._takes_shared[stream].size:
+            return self.bounds.most(stream, number, _OfCluster(int(number.sum()), each[:, m:], shared))
+        return self.of_cluster(stream, self.bounds.most(stream, number), shared)
 
 
-def first(number: IntArray, tasks: int) -> Place:
+def _least(instance: Instance) -> FloatArray:
+    """Return the least that a task takes of each resource where it may run, (streams, resources)."""
+    if instance.demands_by_kind.shape[1] == 1:
+        return np.asarray(instance.demands)
+    kinds = np.arange(instance.demands_by_kind.shape[1])
+    runs = instance.eligibility @ (instance.kind_of[:, None] == kinds)  # on rows of each kind
+    runs[~runs.any(axis=1)] = True
+    return np.asarray(instance.demands_by_kind.min(axis=1, where=runs[:, :, None], initial=np.inf))
+
+
+def _whole(room: FloatArray, demands: FloatArray, most: int) -> IntArray:
+    """Return how many tasks of these demands fit into each room, (rooms,); both are (rooms, resources)."""
+    each = np.divide(room, demands, out=np.full(room.shape, float(most)), where=demands > 0)
+    return np.asarray(each.min(axis=1, initial=most).astype(np.int64))
+
+
+class _OfCluster:
+    """How many tasks the resources of the cluster allow, server by server, until so many are placed.
+
+    ``each`` is what a task takes of them on each server, (servers, shared). On ``late`` servers it takes it of ``beside``, too.
+    """
+
+    def __init__(
+        self, wanted: int, each: FloatArray, shared: FloatArray, late: BoolArray | None = None, beside: FloatArray | None = None
+    ) -> None:
+        self._wanted, self._each, self._left, self._late = wanted, each, shared.copy(), late
+        self._beside = None if late is None or beside is None else beside.copy()
+
+    def __call__(self, s: int, number: int) -> int:
+        """Take what this many tasks, or fewer, take on a server; return how many."""
+        late = self._late is not None and bool(self._late[s])
+        room = self._left if self._beside is None or not late else np.minimum(self._left, self._beside)
+        each = self._each[s]
+        takes = each > 0
+        number = min(number, self._wanted, max(int((room[takes] / each[takes]).min(initial=self._wanted)), 0))
+        self._left -= number * each
+        if self._beside is not None and late:
+            self._beside -= number * each
+        self._wanted -= number
+        return number
+
+    def within(self, number: IntArray) -> IntArray:
+        """Return how many of these tasks, (servers,), they allow, on the first servers."""
+        found = np.zeros_like(number)
+        for s in np.flatnonzero(number).tolist():
+            found[s] = self(s, int(number[s]))
+        return found
+
+
+def part(place: Place, chosen: BoolArray) -> Place:
+    """Return the tasks of a place on the chosen ones of its servers, (servers of the place,)."""
+    tasks = place.tasks[chosen]
+    return Place(place.servers[chosen], tasks, int(tasks.sum()))
+
+
+def cut(place: Place, tasks: int) -> Place:
+    """Return the first tasks of a place."""
+    found = _first(place.tasks, tasks)
+    return Place(place.servers[found.servers], found.tasks, found.total)
+
+
+def _first(number: IntArray, tasks: int) -> Place:
     """Return the first servers that hold so many tasks, of which ``number`` (servers,) fit on each; fewer where fewer fit."""
     if tasks <= 0:
         return Place(np.empty(0, np.int64), np.empty(0, np.int64), 0)

@@ -22,6 +22,7 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.queues import Queue
 from fairopt.instance.tolerances import FITS
 from fairopt.simulation.baselines.usage import same_digits
@@ -49,6 +50,8 @@ def check_guarantees(cluster: Instance, name: str) -> None:
     if (cluster.guarantees > 0).any():
         user = cluster.users[int(np.argmax(cluster.guarantees > 0))]
         raise Unsupported(f'"priority" takes guarantees of queues, and user "{user}" has one of its own; put it in a queue, or {other}')
+    if guaranteed:
+        refuse_by_server(cluster, "group quotas count tasks that are the same everywhere", f"leave the guarantees out, or {other}")
     names = {queue.name: queue for queue in cluster.queues}
     for queue in guaranteed:
         if any(quota.guarantee for quota in queue.quotas):
@@ -92,7 +95,7 @@ class Quotas:
 
     def __init__(self, streams: Streams) -> None:
         tree = streams.tree
-        self._streams, self._demands = streams, streams.instance.demands
+        self._streams, self._demands = streams, streams.instance.demands_by_kind[:, 0]  # guarantees come with one kind of server
         self._nodes: list[BoolArray] = []
         quotas: list[FloatArray] = []
         for node, queue in enumerate(() if tree is None else tree.queues, 1):
