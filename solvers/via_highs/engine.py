@@ -126,8 +126,8 @@ def _narrowed(program: Program, tolerance: float, deadline: Deadline, _: Solutio
 
 
 def _suits_sifting(program: Program) -> bool:
-    """Ask ``sifting`` whether it is faster, which it can be only where users have limits of their own."""
-    if program.limits.of_servers.all():
+    """Ask ``sifting`` whether it is faster, which it can be only where many users have limits of their own."""
+    if len(program.users) < SETTINGS.sifted_users or program.limits.of_servers.all():
         return False
     from fairopt.solvers.via_highs.sifting import wins
 
