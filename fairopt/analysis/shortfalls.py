@@ -13,7 +13,7 @@ from fairopt.allocation import Allocation
 from fairopt.analysis.measures import violations
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray
-from fairopt.instance.fractions import ExactArray, from_rationals, objects, rationals
+from fairopt.instance.fractions import ExactArray, from_rational, from_rationals, objects, rationals
 from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import Notion
 from fairopt.program import Equalize, Leximin, Nested, Program, Separate, Total, TreeFilling
@@ -66,8 +66,8 @@ def in_fractions(notion: Notion, program: Program, allocation: Allocation, exact
     users, servers = program.pair_users, program.pair_servers
     able = np.array([value != 0 for value in formulated.per_user(objects(formulated.largest()))], bool)
     best, own = best[users, servers], own[users, servers]
-    speeds = allocation.instance.exact.speeds[users, servers]
-    found = {"total": shortfall(*(Fraction((speeds * each).sum()) for each in (best, own)))}
+    speeds = rationals(allocation.instance.exact.speeds[users, servers])
+    found = {"total": shortfall(*(from_rational((speeds * rationals(each)).sum()) for each in (best, own)))}
     worth = [rationals(each) * formulated.utilities for each in (best, own)]
     lost: dict[str, Fraction] = _lost(formulated.goal, formulated, worth, able)
     return found | lost

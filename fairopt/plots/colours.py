@@ -28,7 +28,7 @@ NOTIONS = {
     "per-server-drf": "#7C83D6",
     "asset": "#117733",
     "max-min": "#7B9F43",
-    "finish-time": "#B8860B",
+    "finish-time": "#5D6A00",
     "bbf": "#882255",
     "fds": "#E8636F",
     "gfj": "#805A3B",

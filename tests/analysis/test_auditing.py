@@ -331,7 +331,7 @@ def test_many_who_could_gain_are_counted_once() -> None:
     instance = fo.Instance(np.full((5, 1), 3.0), np.ones((5, 1)), users=list("abcde"))
     case: Any = SimpleNamespace(
         part=np.ones(5, bool), value=np.ones(5), slack=np.zeros(5), instance=instance, name=instance.users.__getitem__,
-        values=lambda tasks: tasks.sum(axis=1),
+        values=lambda tasks: tasks.sum(axis=1), amount="{:g} tasks".format,
     )  # fmt: skip
     witness = pareto._verdict(case, 3 * np.eye(5), "", "").witness
     assert witness is not None

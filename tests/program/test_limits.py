@@ -70,8 +70,11 @@ def test_a_row_of_the_notions_own() -> None:
     assert floats.queue_prices["a and b on server-1"] > 0
     assert 'Bottleneck: "a and b on server-1" of 0.1 is used up.' in str(fo.explain(floats, "a"))
     assert "used up" not in str(fo.explain(floats, "c"))
-    with pytest.raises(fo.Unsupported, match="rows of the notion's own"):
-        fo.solve(instance, Apart(), solver="interior-point")
+    for engine in ("interior-point", "cvxpy", "pyomo"):
+        other = fo.solve(instance, Apart(), solver=engine)
+        np.testing.assert_allclose(other.tasks_per_user, exact.tasks_per_user, rtol=1e-6)
+    with pytest.raises(fo.Unsupported, match="rows that it does not know"):
+        fo.solve(instance, Apart(), solver="large")
 
 
 def test_slices_of_a_stranger_in_fractions() -> None:
