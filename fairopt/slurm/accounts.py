@@ -50,9 +50,12 @@ class Accounts:
                 continue
             queue, parent = tree.queues[node - 1], int(tree.parent[node])
             above = tree.name(parent) if parent else ROOT
-            if queue.name.startswith(f"{above}/") and not len(tree.children(node)):
-                user, _, partition = queue.name.removeprefix(f"{above}/").partition("/")
-                place = Place(above, user, partition)
+            if "/" in queue.name and not len(
+                tree.children(node)
+            ):  # of an account above, or of one with FairShare=parent, which is no queue
+                account = above if queue.name.startswith(f"{above}/") else queue.name.partition("/")[0]
+                user, _, partition = queue.name.removeprefix(f"{account}/").partition("/")
+                place = Place(account, user, partition)
                 place_of[node] = add(Holder(queue.name, place_of[parent], tree.below[node], True, queue.weight, queue), place)
             else:
                 place_of[node] = accounts[queue.name] = add(

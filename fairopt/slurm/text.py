@@ -4,7 +4,9 @@
 ``scontrol show nodes``                   ``NodeName=cn1 ...``, in blocks or one per line
 ``scontrol show partitions``              ``PartitionName=batch ...``
 ``scontrol show licenses``                ``LicenseName=ansys ...``
+``scontrol show reservations``            ``ReservationName=course ...``
 ``sacctmgr -P show assoc [tree]``         a table with ``|`` between columns
+``sacctmgr -P show qos``                  the same
 ``sshare -a -l -P``                       the same; an account is indented below its parent
 ========================================  ===============================================
 
@@ -28,7 +30,7 @@ from fairopt.clusters.json_export import Part
 from fairopt.errors import InvalidInstance
 from fairopt.wording import plural
 
-__all__ = ["ASSOCIATIONS", "NOTHING", "PARENT", "Record", "blocks", "table", "tree", "value_of"]
+__all__ = ["ASSOCIATIONS", "NOTHING", "OVER_TIME", "PARENT", "QOS", "Record", "blocks", "table", "tree", "value_of"]
 
 PARENT = 0x7FFFFFFF  # shares_raw of an association that uses those of its parent
 NOTHING = ("(null)", "N/A", "n/a", "None", "None assigned", "Unknown", "UNLIMITED")
@@ -49,6 +51,15 @@ _FIELDS = {  # of scontrol: the name in the text, the name in the JSON
     "Nodes": "nodes",
     "DefMemPerCPU": "default_memory_per_cpu",
     "DefMemPerNode": "default_memory_per_node",
+    "QoS": "qos",
+    "ReservationName": "reservation",
+    "StartTime": "start_time",
+    "EndTime": "end_time",
+    "Flags": "flags",
+    "TRES": "tres",
+    "Users": "users",
+    "Groups": "groups",
+    "Accounts": "accounts",
     **{name: name for name in ("LicenseName", "Total", "Reserved", "LastDeficit")},
 }
 ASSOCIATIONS = {  # columns of sacctmgr and sshare
@@ -64,7 +75,42 @@ ASSOCIATIONS = {  # columns of sacctmgr and sshare
     "grpjobs": "grp_jobs",
     "maxjobs": "max_jobs",
 }
+OVER_TIME = ("GrpTRESMins", "GrpTRESRunMins", "GrpWall", "MaxTRESMins")
+"""Columns of associations that are budgets over time."""
+ASSOCIATIONS |= {name.lower(): name for name in OVER_TIME}
+QOS = {  # columns of sacctmgr show qos
+    "name": "name",
+    "priority": "priority",
+    "preempt": "preempt",
+    "flags": "flags",
+    "grptres": "GrpTRES",
+    "maxtrespu": "MaxTRESPU",
+    "maxtresperuser": "MaxTRESPU",
+    "maxtrespa": "MaxTRESPA",
+    "maxtresperaccount": "MaxTRESPA",
+    "maxtres": "MaxTRES",
+    "maxtrespj": "MaxTRES",
+    "maxtresperjob": "MaxTRES",
+    "maxtrespernode": "MaxTRESPerNode",
+    "maxtrespn": "MaxTRESPerNode",
+    "maxwall": "MaxWall",
+    "grpjobs": "GrpJobs",
+    "maxjobspu": "MaxJobsPU",
+    "maxjobsperuser": "MaxJobsPU",
+    "maxjobspa": "MaxJobsPA",
+    "maxjobsperaccount": "MaxJobsPA",
+    "mintres": "MinTRES",
+    "mintrespj": "MinTRES",
+    "grptresmins": "GrpTRESMins",
+    "grptresrunmins": "GrpTRESRunMins",
+    "grpwall": "GrpWall",
+    "maxtresmins": "MaxTRESMins",
+    "maxtresrunminspu": "MaxTRESRunMinsPU",
+    "maxtresrunminspa": "MaxTRESRunMinsPA",
+    "usagethres": "UsageThres",
+}
 _NUMBERS = {"cpus", "effective_cpus", "real_memory", "specialized_memory", "default_memory_per_cpu", "default_memory_per_node"}
+_NUMBERS |= {"grp_jobs", "max_jobs", "priority", "GrpJobs", "MaxJobsPU", "MaxJobsPA"}
 _NUMBERS |= {"shares_raw", "tasks", "threads", "Total", "Reserved", "LastDeficit"}
 
 
