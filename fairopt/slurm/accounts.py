@@ -53,9 +53,9 @@ class Accounts:
             if "/" in queue.name and not len(
                 tree.children(node)
             ):  # of an account above, or of one with FairShare=parent, which is no queue
-                account = above if queue.name.startswith(f"{above}/") else queue.name.partition("/")[0]
-                user, _, partition = queue.name.removeprefix(f"{account}/").partition("/")
-                place = Place(account, user, partition)
+                owner = above if queue.name.startswith(f"{above}/") else queue.name.partition("/")[0]
+                user, _, partition = queue.name.removeprefix(f"{owner}/").partition("/")
+                place = Place(owner, user, partition)
                 place_of[node] = add(Holder(queue.name, place_of[parent], tree.below[node], True, queue.weight, queue), place)
             else:
                 place_of[node] = accounts[queue.name] = add(
