@@ -9,7 +9,10 @@ the answer better. `fairopt.slurm.sacct` reads the table.
 * It *waits* from ``Submit``, or from ``Eligible`` where that is later: before, it was held, or waited for another job or for a time.
   Without ``Submit`` the wait is not known, but for arrays: their tasks are there together, so that all wait when the first starts.
 * If the last ``Reason`` of its wait is neither priority nor resources but, say, a limit, its waiting time is excluded.
-* With ``-D``, a job that was requeued is listed once for each run.
+* With ``-D``, a job that was requeued is listed once for each run. A job that was resized is listed once for each size.
+* A job that was suspended (``Suspended``) kept its memory and its generic resources for that time, and not its CPUs. When that was is not
+  in the log; it counts at the end.
+* Times are local, or seconds since 1970 (``SLURM_TIME_FORMAT=%s``). Where clocks are put back, ``Elapsed`` tells the two hours apart.
 * Where it may run is not in the log. If the cluster file does not say it, jobs of a partition, constraints and types of GPU may run
   wherever one of them ran.
 
@@ -35,7 +38,7 @@ from fairopt.slurm.jobs import ENDED, HOLDS, NOT_READY, WAITS, amounts_of
 from fairopt.slurm.licenses import PREFIX, licenses_in
 from fairopt.slurm.reading import parsed
 from fairopt.slurm.sacct import EMPTY, Sacct, read_sacct
-from fairopt.slurm.syntax import array_size, tres
+from fairopt.slurm.syntax import array_size, seconds, tres
 from fairopt.wording import plural
 
 __all__ = ["read_sacct_log"]
@@ -64,12 +67,18 @@ def read_sacct_log(path: Path, cluster: Instance, *, users: str = "user", timezo
     number, get, where = len(table.lines), table.columns, table.where
     empty = np.full(number, "", object)
     account, user = (np.where(get[name] == "", f"(no {name})", get[name]) for name in ("account", "user"))
-    clock = Clock.dates(timezone)
+    clock = Clock.dates("UTC" if timezone is None and _is_epoch(get["start"]) else timezone)
     submit, eligible, start, end = (_dates(get.get(name, empty), clock, where, name) for name in ("submit", "eligible", "start", "end"))
     given, asked = get["alloctres"], get.get("reqtres", empty)
     never = np.isin(given, EMPTY)
+    suspended = np.nan_to_num(_lengths(get.get("suspended", empty)))
     start = np.where(never, np.nan, start)
-    end = clock.later_of_two(end, end < start)
+    start = _from_resize(get["jobid"], submit, start, end)
+    with np.errstate(invalid="ignore"):
+        start = clock.later_of_two(start, start < submit)
+        end = clock.later_of_two(end, end < start)
+        lasted = _lengths(get.get("elapsed", empty)) + suspended
+        end = clock.later_of_two(end, np.abs(end + 3600 - start - lasted) < 1)
     demands, shape, nodes_given = _demands(given, asked, never, cluster, table)
     listed, node_names, hosts_of = _nodes(get.get("nodelist", empty), table)
     records = Records(
@@ -101,12 +110,48 @@ def read_sacct_log(path: Path, cluster: Instance, *, users: str = "user", timezo
     extra: dict[str, Any] = {"listed": listed, "nodes": nodes_given, "key": np.array(list(map("|".join, zip(*keys, strict=True))), object)}
     good = ~strange & ~np.array(["." in name for name in records.job], bool)
     records.keep(good)
+    extra["suspended"] = suspended
     _place(records, {name: cells[good] for name, cells in extra.items()}, node_names, hosts_of, cluster)
     return records
 
 
+def _is_epoch(cells: Any) -> bool:
+    """Return whether times are seconds since 1970, as SLURM_TIME_FORMAT=%s has them."""
+    some = [cell for cell in cells.tolist() if cell not in EMPTY]
+    return bool(some) and all(cell.isdigit() and 9 <= len(cell) <= 11 for cell in some)
+
+
+def _lengths(cells: Any) -> FloatArray:
+    """Return lengths of time in seconds, nan where there is none."""
+    import pandas as pd
+
+    code, found = pd.factorize(cells)
+    lengths = [np.nan if (length := seconds(str(text))) is None else length for text in found]
+    return np.array(lengths, float)[code]
+
+
+def _from_resize(job: Any, submit: FloatArray, start: FloatArray, end: FloatArray) -> FloatArray:
+    """Return starts, that of a resized job from its resize on.
+
+    Its record from then on has the start of the job and, as the time of submission, that of the resize, at which the record before ends.
+    """
+    import pandas as pd
+
+    late = np.flatnonzero(submit > start)
+    if not late.size:
+        return start
+    code = pd.factorize(job)[0]
+    ends = set(zip(code.tolist(), end.tolist(), strict=True))
+    resized = [n for n in late.tolist() if (code[n], submit[n]) in ends]
+    found = start.copy()
+    found[resized] = submit[resized]
+    return found
+
+
 def _dates(cells: Any, clock: Clock, where: Any, name: str) -> FloatArray:
     texts = np.where(np.isin(cells, EMPTY), None, cells)
+    if _is_epoch(cells):
+        return np.array([np.nan if text is None else float(text) for text in list(texts)]) - (clock.zero or 0.0)
     try:
         return clock.seconds(texts)
     except (ValueError, TypeError):
@@ -256,10 +301,41 @@ def _place(records: Records, extra: dict[str, Any], names: list[str], hosts_of: 
     per_task = records.demands[records.shape] / nodes[index][:, None]
     records.demands, records.shape = distinct(per_task)
     records.tasks = records.tasks * np.where(counts > 0, counts, nodes[index])
-    code, found = pd.factorize(extra["key"][index])
+    records.place = np.zeros(len(index), np.int64)
+    extra = {name: cells[index] for name, cells in extra.items()}
+    extra["key"] = _without_cpus(records, extra["suspended"], extra["key"], cluster)
+    code, found = pd.factorize(extra["key"])
     records.place = np.asarray(code, np.int64)
     check_array(where(0).partition(", ")[0], "kinds of jobs and servers", len(found), cluster.n_servers, of_bytes=1)
     records.allowed = np.zeros((len(found), cluster.n_servers), bool)
     ran = records.row >= 0
     records.allowed[records.place[ran], records.row[ran]] = True
     records.allowed[~records.allowed.any(axis=1)] = True
+
+
+def _without_cpus(records: Records, suspended: FloatArray, key: Any, cluster: Instance) -> Any:
+    """Divide records of jobs that were suspended: with all they had, then without CPUs; return ``key`` for all records."""
+    ran = np.isfinite(records.start) & (suspended > 0)
+    last = np.flatnonzero(ran & np.isfinite(records.end))
+    if not last.size:
+        return key
+    resources = [name != "cpu" for name in cluster.resources]
+    rest = records.demands * np.array(resources, float)
+    keeps = last[rest[records.shape[last]].any(axis=1)]
+    cut = records.end[last] - np.minimum(suspended[last], records.end[last] - records.start[last])
+    ends = records.end.copy()
+    ends[last] = cut
+    for name in ("job", "user", "queue", "tasks", "why", "row", "place"):
+        column = getattr(records, name)
+        setattr(records, name, np.concatenate([column, column[keeps]]))
+    number = len(records.demands)
+    records.demands, shape = distinct(np.concatenate([records.demands, rest]))
+    records.shape = shape[np.concatenate([records.shape, records.shape[keeps] + number])]
+    records.submit = np.concatenate([records.submit, ends[keeps]])
+    records.start = np.concatenate([records.start, ends[keeps]])
+    records.end = np.concatenate([ends, records.end[keeps]])
+    where, rows = records.where, np.concatenate([np.arange(key.size), keeps])
+    records.where = lambda n: where(int(rows[n]))
+    jobs = plural(len(set(records.job[last].tolist())), "job was", "jobs were")
+    records.notes.append(f"{jobs} suspended for a time: without CPUs at the end of the run, as the log does not say when")
+    return np.concatenate([key, key[keeps]])
