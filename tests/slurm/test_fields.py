@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.slurm_records import import_records, job, node
@@ -42,7 +43,7 @@ def test_the_reader_reads_what_is_declared(tmp_path: Path, monkeypatch: pytest.M
         return get(part, key)
 
     monkeypatch.setattr(Part, "get", counting)
-    running = {"job_state": ["RUNNING"], "nodes": "n[1-2]", "tres_alloc_str": "cpu=2,mem=2G,node=2", "cluster": "c"}
+    running: dict[str, Any] = {"job_state": ["RUNNING"], "nodes": "n[1-2]", "tres_alloc_str": "cpu=2,mem=2G,node=2", "cluster": "c"}
     jobs = [job(1), job(2, **running), job(3, shared="none"), job(4, array_job_id=4, array_task_string="1-9")]
     jobs.append(job(5, "", cpus=2, memory_per_cpu=0, het_job_id=5))
     (tmp_path / "tree").write_text("Account|User|Share\nroot||1\na||1\n a|u|1\n")
@@ -59,7 +60,13 @@ def test_the_reader_reads_what_is_declared(tmp_path: Path, monkeypatch: pytest.M
 
 def test_fields_that_an_instance_does_not_have_are_named_with_their_number(tmp_path: Path) -> None:
     """Noted ones with what they say, and those that nobody knows; empty and unset ones are none."""
-    odd = {"contiguous": True, "color": "red", "comment": "x", "network": "", "core_spec": {"set": False, "infinite": False, "number": 5}}
+    odd: dict[str, Any] = {
+        "contiguous": True,
+        "color": "red",
+        "comment": "x",
+        "network": "",
+        "core_spec": {"set": False, "infinite": False, "number": 5},
+    }
     found = import_records(tmp_path, [node("n1", owner="ann")], [job(1, **odd), job(2, contiguous=True)])
     assert [note for note in found.notes if "does not count" in note] == [
         "1 node has owner (the only user who may use it now), which an instance does not have: it does not count",
