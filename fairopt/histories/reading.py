@@ -20,6 +20,8 @@ from fairopt.wording import joined
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fairopt.slurm.sacct_log import Places
+
 __all__ = ["USERS", "cluster_of_log", "read_cluster", "read_log_file"]
 
 USERS = {"table": (), "sacct": ("user", "account"), "swf": ("user", "group", "queue"), "kubernetes": ("namespace", "priority", "label:KEY")}
@@ -43,8 +45,10 @@ def cluster_of_log(
     licenses: str | os.PathLike[str] | None,
     users: str | None,
     lenient: bool,
-) -> tuple[Instance, tuple[str, ...]]:
-    """Return the cluster of a log without an instance file, and notes on it: from exports of Slurm, or from the header of a log (.swf).
+) -> tuple[Instance, Places | None, tuple[str, ...]]:
+    """Return the cluster of a log without an instance file, where jobs may run if that is known, and notes.
+
+    It is described by exports of Slurm, or by the header of a log (.swf).
 
     Raises
     ------
@@ -58,7 +62,7 @@ def cluster_of_log(
     if kind == "swf" and nodes is None and associations is None and licenses is None:
         from fairopt.clusters.swf_log import cluster_of_swf
 
-        return cluster_of_swf(path, lenient=lenient), ()
+        return cluster_of_swf(path, lenient=lenient), None, ()
     if kind != "sacct":
         raise InvalidInstance(
             f"{path}: a history of this log needs a cluster: give an instance or its file (--cluster); nodes and associations are of Slurm"
@@ -108,8 +112,9 @@ def read_log_file(
     users: str | None = None,
     timezone: str | None = None,
     lenient: bool = False,
+    places: Places | None = None,
 ) -> JobLog:
-    """Read a log of any kind, or take one.
+    """Read a log of any kind, or take one; ``places`` says where jobs of ``sacct`` may run.
 
     Raises
     ------
@@ -149,4 +154,4 @@ def read_log_file(
         return JobLog.of(read_pod_log(paths, cluster, **options), cluster)
     from fairopt.slurm.sacct_log import read_sacct_log
 
-    return JobLog.of(read_sacct_log(paths[0], cluster, **options), cluster)
+    return JobLog.of(read_sacct_log(paths[0], cluster, places=places, **options), cluster)

@@ -145,13 +145,14 @@ def history(
     check_whole_number("seed", seed, 0)
     name, chosen = read_notion(notion)
     told: tuple[str, ...] = ()
+    places = None
     exports = nodes, associations, licenses
     if cluster is None:
-        cluster, told = cluster_of_log(log, nodes=nodes, associations=associations, licenses=licenses, users=users, lenient=lenient)
+        cluster, places, told = cluster_of_log(log, nodes=nodes, associations=associations, licenses=licenses, users=users, lenient=lenient)
     elif any(each is not None for each in exports):
         raise InvalidInstance("there are a cluster and exports of one (nodes, associations, licenses); give either")
     instance = read_cluster(cluster, changes)
-    jobs = read_log_file(log, instance, users=users, timezone=timezone, lenient=lenient)
+    jobs = read_log_file(log, instance, users=users, timezone=timezone, lenient=lenient, places=places)
     setting = setting_of(jobs, instance, chosen, lenient=lenient)
     periods = _windows(setting.log, windows, every)
     found = changes_of(setting)

@@ -38,11 +38,13 @@ import numpy as np
 from fairopt.clusters.account import Account
 from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.assembly import Demand, Nodes, assemble
+from fairopt.clusters.fields import Seen
 from fairopt.clusters.imported import Import
 from fairopt.clusters.shapes import SOMEWHERE, Tasks
 from fairopt.clusters.speeds import Speeds, read_speeds
 from fairopt.errors import InvalidInstance
 from fairopt.instance import BoolArray
+from fairopt.slurm.fields import ASSOCIATION, JOB, LICENSE, NODE, PARTITION, QOS, RESERVATION, seeing
 from fairopt.slurm.jobs import Job, read_job
 from fairopt.slurm.licenses import Licenses
 from fairopt.slurm.named_limits import NamedLimits
@@ -146,7 +148,8 @@ def import_slurm(
         lacking = "a window to average over, such as 2026-11-22T15:00:00 2026-11-22T16:00:00" if window is None else "the export of sacct"
         raise InvalidInstance(f"an average needs the export of sacct and a window: give {lacking}, or neither")
     account = Account(lenient)
-    read = read_records(nodes, "nodes")
+    seen = Seen()
+    read = seeing(read_records(nodes, "nodes"), NODE, seen)
     listed = account.unique(account.read(read, read_node, "node"), "node")
     up: list[Node] = []
     for node in listed:
@@ -163,7 +166,9 @@ def import_slurm(
         good = [each for each in some if _is_known(each[0], known, member, nodes, account)]
         return [(replace(job, partitions=()), part) for job, part in good] if ignore_partitions else good
 
-    listed_jobs = account.unique(account.read(read_records(jobs, "jobs"), lambda part: read_job(part, users), "job"), "job")
+    listed_jobs = account.unique(
+        account.read(seeing(read_records(jobs, "jobs"), JOB, seen), lambda part: read_job(part, users), "job"), "job"
+    )
     states = Counter(job.state for job in listed_jobs)
     account.summary |= {"nodes": len(read), "jobs": len(listed_jobs), **{f"jobs {state}": n for state, n in states.items()}}
     able = _within_limits(_able_to_run(_widened(listed_jobs), account), limiting, member, account)
@@ -228,6 +233,17 @@ def import_slurm(
         speeds=None if speeds is None else _speeds(speeds, offered, {job.owner for job, _ in kept}, account),
         limits=lambda instance, kinds: named.over(instance, kinds, whose),
     )
+    others = (
+        (partitions, "partitions", PARTITION),
+        (associations, "associations", ASSOCIATION),
+        (qos, "qos", QOS),
+        (licenses, "licenses", LICENSE),
+        (reservations, "reservations", RESERVATION),
+    )
+    for path, kind, fields in others:
+        if path is not None:
+            seeing(read_records(path, kind), fields, seen)
+    found = replace(found, notes=(*found.notes, *seen.notes()))
     return found if count_licenses or not of_cluster.amounts else of_cluster.as_limits(found)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from fairopt.clusters.json_export import Part
 from fairopt.slurm.syntax import mebibytes, seconds
-from fairopt.slurm.text import Record, value_of
+from fairopt.slurm.text import Record, others_in, value_of
 
 __all__ = ["job_blocks"]
 
@@ -79,17 +79,18 @@ _NAME = re.compile(r"(?<!\S)JobName=.*?(?=\sUserId=|$)")  # as its user chose it
 
 def job_blocks(text: str, file: str) -> list[Part]:
     """Return the records of ``scontrol show jobs``, in blocks or one per line."""
-    found: list[tuple[int, dict[str, str]]] = []
+    found: list[tuple[int, dict[str, str], dict[str, str]]] = []
     for line, content in enumerate(text.splitlines(), 1):
         if content.startswith("JobId="):
-            found.append((line, {}))
+            found.append((line, {}, {}))
         if found:
             for name, value in _KNOWN.findall(_NAME.sub("", content)):
                 found[-1][1].setdefault(name, value)
-    return [_record(fields, file, line) for line, fields in found]
+            found[-1][2].update(others_in(_NAME.sub("", content), (*_FIELDS, *_ALSO)))
+    return [_record(fields, file, line, others) for line, fields, others in found]
 
 
-def _record(fields: dict[str, str], file: str, line: int) -> Part:
+def _record(fields: dict[str, str], file: str, line: int, others: dict[str, str]) -> Part:
     missing: dict[str, tuple[Any, str]] = {key: (None, name) for name, (key, _) in _FIELDS.items() if not key.startswith("memory_per_")}
     values = dict(missing)
     for name, text in fields.items():
@@ -113,4 +114,4 @@ def _record(fields: dict[str, str], file: str, line: int) -> Part:
         parts = fields.get(name, "").split(":")
         if len(parts) > position and parts[position].isdigit():
             values[key] = (float(parts[position]), name)
-    return Record(values, file, line)
+    return Record(values, file, line, others)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from fairopt.clusters.account import Account
 from fairopt.clusters.queue_tree import on_rows
 from fairopt.clusters.shapes import natural
 from fairopt.errors import InvalidInstance
-from fairopt.instance import Instance
+from fairopt.instance import BoolArray, Instance
 from fairopt.slurm.jobs import Job, read_job
 from fairopt.slurm.licenses import Licenses
 from fairopt.slurm.named_limits import NamedLimits
@@ -27,6 +28,8 @@ from fairopt.slurm.nodes import Node, read_node
 from fairopt.slurm.queues import Associations
 from fairopt.slurm.reading import read_records
 from fairopt.slurm.sacct import Sacct
+from fairopt.slurm.sacct_log import Places
+from fairopt.slurm.syntax import features
 from fairopt.slurm.text import Record
 
 __all__ = ["cluster_of_log"]
@@ -40,8 +43,8 @@ def cluster_of_log(
     *,
     users: str = "user",
     lenient: bool = False,
-) -> tuple[Instance, tuple[str, ...]]:
-    """Return the cluster of a log, and notes on it.
+) -> tuple[Instance, Places, tuple[str, ...]]:
+    """Return the cluster of a log, where its jobs may run, and notes on it.
 
     Parameters
     ----------
@@ -96,7 +99,28 @@ def cluster_of_log(
     if tree is not None:
         named = NamedLimits({}, {}, tree, licensed.resource, listed, account)
         cluster = cluster.replace(limits=named.over(cluster, [""] * len(labels), {}))
-    return cluster, tuple(account.notes)
+    return cluster, _places(rows), tuple(account.notes)
+
+
+def _places(rows: list[list[Node]]) -> Places:
+    """Return where jobs may run: nodes of a row have the same partitions, types and features."""
+
+    def places(partition: str, constraints: str, types: Sequence[str]) -> BoolArray:
+        named = set(filter(None, partition.split(",")))
+        try:
+            met = features(constraints) if constraints else lambda has: True
+        except ValueError:  # of counts of nodes, which a row does not have
+            met = lambda has: True  # noqa: E731
+        wanted = {name.removeprefix("gres/") for name in types}
+        return np.array(
+            [
+                (not named or not node.partitions or bool(named & set(node.partitions))) and met(node.features) and wanted <= node.types
+                for node in (own[0] for own in rows)
+            ],
+            bool,
+        )
+
+    return places
 
 
 def _jobs_of(table: Sacct) -> list[Job]:
@@ -119,5 +143,6 @@ def _rows(nodes: list[Node], resources: list[str]) -> list[list[Node]]:
     alike: dict[tuple[Any, ...], list[Node]] = {}
     for node in nodes:
         key = (*(node.offers.get(name, 0.0) for name in resources), tuple(sorted(node.types)), tuple(sorted(node.partitions)))
+        key = (*key, tuple(sorted(node.features)))
         alike.setdefault(key, []).append(node)
     return list(alike.values())

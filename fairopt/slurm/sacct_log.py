@@ -13,7 +13,8 @@ the answer better. `fairopt.slurm.sacct` reads the table.
 * A job that was suspended (``Suspended``) kept its memory and its generic resources for that time, and not its CPUs. When that was is not
   in the log; it counts at the end.
 * Times are local, or seconds since 1970 (``SLURM_TIME_FORMAT=%s``). Where clocks are put back, ``Elapsed`` tells the two hours apart.
-* Where it may run is not in the log. If the cluster file does not say it, jobs of a partition, constraints and types of GPU may run
+* Where it may run is not in the log; partition, features and types of GPUs say it where the nodes are given. Else, if the cluster file does
+  not say it, jobs of a partition, constraints and types of GPU may run
   wherever one of them ran.
 
 Memory is in GiB, and GPUs are ``gpu``, as `fairopt.import_slurm` names them.
@@ -22,8 +23,9 @@ Memory is in GiB, and GPUs are ``gpu``, as `fairopt.import_slurm` names them.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -41,7 +43,10 @@ from fairopt.slurm.sacct import EMPTY, Sacct, read_sacct
 from fairopt.slurm.syntax import array_size, seconds, tres
 from fairopt.wording import plural
 
-__all__ = ["read_sacct_log"]
+__all__ = ["Places", "read_sacct_log"]
+
+Places: TypeAlias = Callable[[str, str, Sequence[str]], BoolArray]
+"""Partition, constraints and types of generic resources of a job, such as "gpu:a100", to rows of servers."""
 
 NEEDED = ("JobID", "Account", "User", "Start", "End", "AllocTRES")
 _KNOWN = (*HOLDS, *WAITS, *ENDED, "REQUEUED")
@@ -50,13 +55,24 @@ _UNREADY = "not ready: held, or waits for another job or for a time"
 _IN_ARRAY = "beyond the limit of its array, so it waits for other tasks of the array"
 
 
-def read_sacct_log(path: Path, cluster: Instance, *, users: str = "user", timezone: str | None = None, lenient: bool = False) -> Records:
+def read_sacct_log(
+    path: Path,
+    cluster: Instance,
+    *,
+    users: str = "user",
+    timezone: str | None = None,
+    lenient: bool = False,
+    places: Places | None = None,
+) -> Records:
     """Read what ``sacct -P`` printed, or that compressed by gzip.
 
     Parameters
     ----------
     users : {"user", "account"}
         The owner of a job: a user of an account, "account/user", or the account. Its queue is the account.
+    places : function, optional
+        Says on which rows of servers the jobs of a partition, with these constraints and types of generic resources, may run, (rows,).
+        Default: wherever one of them ran, unless the cluster says it.
 
     Raises
     ------
@@ -68,7 +84,7 @@ def read_sacct_log(path: Path, cluster: Instance, *, users: str = "user", timezo
     empty = np.full(number, "", object)
     account, user = (np.where(get[name] == "", f"(no {name})", get[name]) for name in ("account", "user"))
     clock = Clock.dates("UTC" if timezone is None and _is_epoch(get["start"]) else timezone)
-    submit, eligible, start, end = (_dates(get.get(name, empty), clock, where, name) for name in ("submit", "eligible", "start", "end"))
+    submit, eligible, start, end = (_dates(get.get(name, empty), clock, table, name) for name in ("submit", "eligible", "start", "end"))
     given, asked = get["alloctres"], get.get("reqtres", empty)
     never = np.isin(given, EMPTY)
     suspended = np.nan_to_num(_lengths(get.get("suspended", empty)))
@@ -107,11 +123,11 @@ def read_sacct_log(path: Path, cluster: Instance, *, users: str = "user", timezo
     for word in np.unique(state[strange].astype(str)):
         records.leave_out(state == word, f"its state, {word}, is not known")
     keys = [get.get(name, empty) for name in ("partition", "constraints")] + [_types(asked)]
-    extra: dict[str, Any] = {"listed": listed, "nodes": nodes_given, "key": np.array(list(map("|".join, zip(*keys, strict=True))), object)}
+    extra: dict[str, Any] = {"listed": listed, "nodes": nodes_given, "key": np.array(list(map("\n".join, zip(*keys, strict=True))), object)}
     good = ~strange & ~np.array(["." in name for name in records.job], bool)
     records.keep(good)
     extra["suspended"] = suspended
-    _place(records, {name: cells[good] for name, cells in extra.items()}, node_names, hosts_of, cluster)
+    _place(records, {name: cells[good] for name, cells in extra.items()}, node_names, hosts_of, cluster, places)
     return records
 
 
@@ -148,7 +164,7 @@ def _from_resize(job: Any, submit: FloatArray, start: FloatArray, end: FloatArra
     return found
 
 
-def _dates(cells: Any, clock: Clock, where: Any, name: str) -> FloatArray:
+def _dates(cells: Any, clock: Clock, table: Sacct, name: str) -> FloatArray:
     texts = np.where(np.isin(cells, EMPTY), None, cells)
     if _is_epoch(cells):
         return np.array([np.nan if text is None else float(text) for text in list(texts)]) - (clock.zero or 0.0)
@@ -160,9 +176,11 @@ def _dates(cells: Any, clock: Clock, where: Any, name: str) -> FloatArray:
                 clock.seconds([text])
             except (ValueError, TypeError):
                 raise InvalidInstance(
-                    f'{where(row)}: {name.title()}: "{str(text)[:40]}" is not a time such as 2026-11-22T15:02:00'
+                    f'{table.where(row)}: {name.title()}: "{str(text)[:40]}" is not a time such as 2026-11-22T15:02:00'
                 ) from None
-        raise
+        raise InvalidInstance(
+            f"{table.path}: some times of {name.title()} have a time zone, and others have none; export it again"
+        ) from None
 
 
 def _demands(given: Any, asked: Any, never: BoolArray, cluster: Instance, table: Sacct) -> tuple[FloatArray, IntArray, FloatArray]:
@@ -258,7 +276,9 @@ def _waits(records: Records, eligible: FloatArray, known: bool, reason: Any) -> 
         records.why[(reason == word) & (records.why == "")] = why
 
 
-def _place(records: Records, extra: dict[str, Any], names: list[str], hosts_of: list[list[str]], cluster: Instance) -> None:
+def _place(
+    records: Records, extra: dict[str, Any], names: list[str], hosts_of: list[list[str]], cluster: Instance, places: Places | None
+) -> None:
     """Divide jobs by their nodes, and find the rows of servers on which they ran."""
     import pandas as pd
 
@@ -307,6 +327,15 @@ def _place(records: Records, extra: dict[str, Any], names: list[str], hosts_of: 
     code, found = pd.factorize(extra["key"])
     records.place = np.asarray(code, np.int64)
     check_array(where(0).partition(", ")[0], "kinds of jobs and servers", len(found), cluster.n_servers, of_bytes=1)
+    if places is not None:
+        records.inferred = False
+        kinds = [
+            (partition, constraints, types.split(",") if types else [])
+            for partition, constraints, types in (key.split("\n") for key in found)
+        ]
+        records.allowed = np.array([places(*kind) for kind in kinds], bool).reshape(len(found), cluster.n_servers)
+        records.allowed[~records.allowed.any(axis=1)] = True
+        return
     records.allowed = np.zeros((len(found), cluster.n_servers), bool)
     ran = records.row >= 0
     records.allowed[records.place[ran], records.row[ran]] = True

@@ -201,3 +201,16 @@ def test_share_hours_are_of_the_dominant_share_of_all_that_an_owner_holds(draws:
             mine = frame[(frame["user"] == user) & (frame["start"] <= hour * 3600) & (hour * 3600 < frame["end"])]
             expected[user] += float((mine[["cpu", "gpu"]].sum().to_numpy() / total).max())
     assert received(fo.history(frame, fo.Instance([total], [[1, 0]], resources=["cpu", "gpu"]))) == pytest.approx(expected)
+
+
+def test_the_nodes_say_where_jobs_may_run(tmp_path: Path) -> None:
+    """By partition and type of GPU, whether or not a job ran there: one of p may run on n2, too, which only the other used."""
+    log = written(
+        tmp_path,
+        "jobs.txt",
+        HEAD
+        + job("1", "lab/ann", "00:00:00", "00:00:00", "01:00:00")
+        + job("2", "lab/ben", "00:00:00", "00:00:00", "01:00:00", "cpu=4,node=1,gres/gpu=1", "n2", Asked="cpu=4,node=1,gres/gpu:a100=1"),
+    )
+    setting = fo.history(log, nodes=written(tmp_path, "nodes.txt", NODES)).setting
+    assert dict(zip(setting.labels, setting.eligibility.tolist(), strict=True)) == {"lab/ann": [True, True], "lab/ben": [False, True]}
