@@ -204,6 +204,20 @@ def test_a_reserved_node_without_jobs_of_its_reservation_offers_nothing(tmp_path
     assert any("not active" in note for note in found.notes)
 
 
+def test_reservations_in_json_are_active_where_their_nodes_are_reserved(tmp_path: Path) -> None:
+    """JSON has no state. Without the export, reserved nodes that name no reservation are for jobs of any, those in maintenance for none."""
+    common: dict[str, Any] = {"groups": "", "accounts": "", "users": "ann", "tres": "cpu=64", "start_time": {"set": True, "number": 1}}
+    listed = [{"name": "course", "node_list": "n2", "flags": ["SPEC_NODES"]}, {"name": "later", "node_list": "n1", "flags": []}]
+    path = written(tmp_path, "reservations.json", json.dumps({"reservations": [common | each for each in listed]}))
+    jobs = [waiting(1, "a", "ann"), waiting(2, "b", "ben", resv_name="course"), waiting(3, "c", "cat", resv_name="later")]
+    nodes = [node("n1"), node("n2", state=["IDLE", "RESERVED"]), node("n3", state=["IDLE", "MAINTENANCE", "RESERVED"])]
+    for given, users in ((path, ("a", "b")), (None, ("a", "b", "c"))):
+        found = import_records(tmp_path, nodes, jobs, reservations=given)
+        assert found.instance.users == users
+        assert (on(found, "a"), on(found, "b")) == ({"n1"}, {"n2"})
+        assert found.instance.hosts == (("n1",), ("n2",))
+
+
 def test_a_reservation_of_some_cpus_leaves_the_rest_of_a_node(tmp_path: Path) -> None:
     """8 of 64."""
     listed = written(tmp_path, "reservations.txt", RESERVATIONS.format(flags="SPEC_NODES", cpus=8, state="ACTIVE"))
