@@ -40,17 +40,19 @@ from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.assembly import Demand, Nodes, assemble
 from fairopt.clusters.fields import Seen
 from fairopt.clusters.imported import Import
+from fairopt.clusters.queue_tree import Forest
 from fairopt.clusters.shapes import SOMEWHERE, Tasks
 from fairopt.clusters.speeds import Speeds, read_speeds
 from fairopt.errors import InvalidInstance
 from fairopt.instance import BoolArray
+from fairopt.instance.queues import Queue
 from fairopt.slurm.fields import ASSOCIATION, JOB, LICENSE, NODE, PARTITION, QOS, RESERVATION, seeing
 from fairopt.slurm.jobs import Job, read_job
 from fairopt.slurm.licenses import Licenses
 from fairopt.slurm.named_limits import NamedLimits
 from fairopt.slurm.nodes import Node, Partition, allowed_nodes, read_node, read_partitions
-from fairopt.slurm.qos import Qos, breaks, limits_of_job, read_qos
-from fairopt.slurm.queues import Associations
+from fairopt.slurm.qos import Qos, breaks, limits_of_job, read_qos, tiers_of
+from fairopt.slurm.queues import OF_QOS, Associations
 from fairopt.slurm.reading import read_records
 from fairopt.slurm.reservations import Reservations
 from fairopt.slurm.sacct_window import average_jobs
@@ -204,10 +206,11 @@ def import_slurm(
     _note_relaxations(kept, sizes, offered, index, account)
 
     columns = [*resources, *of_cluster.amounts]
+    tiers = tiers_of(limiting)
     row = {place: j for j, place in enumerate(allowed)}
-    tree = Associations(associations, listed_jobs, of_cluster.resource, account) if associations is not None else None
+    tree = Associations(associations, listed_jobs, of_cluster.resource, account, tiers) if associations is not None else None
     named = NamedLimits(limiting, member, tree, of_cluster.resource, offered, account)
-    queue = [tree.queue_of(job) for job, _ in kept] if tree is not None else None
+    queue = [tree.queue_of(job) for job, _ in kept] if tree is not None else _queues_of_tiers([job for job, _ in kept], tiers)
     whose = {} if queue is None else {name: (job.account, job.user) for name, (job, _) in zip(queue, kept, strict=True)}
     found = assemble(
         "slurm",
@@ -226,7 +229,7 @@ def import_slurm(
         account,
         units={r: {"cpu": "CPUs", "memory": "GiB"}.get(r, "") for r in columns},
         shared=of_cluster.amounts,
-        forest=tree.forest([job for job, _ in kept], users, offered, account) if tree is not None else None,
+        forest=tree.forest([job for job, _ in kept], users, offered, account) if tree is not None else _forest_of_tiers(queue, tiers),
         own_weights=weights,
         demand=demand,
         what="job",
@@ -309,6 +312,23 @@ def _note_qos(jobs: Sequence[Job], member: Mapping[str, Partition], account: Acc
             f"{plural(sum(names.values()), 'job is', 'jobs are')} in the QOS {joined(sorted(names), 5)}, whose limits do not count: they "
             "are in sacctmgr -P show qos (--qos)"
         )
+
+
+def _queues_of_tiers(jobs: Sequence[Job], tiers: Mapping[str, int]) -> list[str] | None:
+    """Return the queue of each job where there are no associations and some QOS are tiers; else None."""
+    if not any(job.qos in tiers for job in jobs):
+        return None
+    return [f"{job.owner}{OF_QOS}{job.qos}" if job.qos in tiers else job.owner for job in jobs]
+
+
+def _forest_of_tiers(queues: Sequence[str] | None, tiers: Mapping[str, int]) -> Forest | None:
+    """Return queues of owners, with a queue in them for each QOS that is a tier."""
+    if queues is None:
+        return None
+    owners = dict.fromkeys(name.partition(OF_QOS)[0] for name in queues)
+    inner = [(name, *name.partition(OF_QOS)[::2]) for name in dict.fromkeys(queues) if OF_QOS in name]
+    found = [*map(Queue, owners), *(Queue(name, owner, tier=tiers[qos]) for name, owner, qos in inner)]
+    return Forest(tuple(found), system="Slurm", of_owner={owner: (owner,) for owner in owners})
 
 
 def _is_known(job: Job, known: set[str], member: Mapping[str, Partition], nodes: str | os.PathLike[str], account: Account) -> bool:

@@ -10,7 +10,8 @@
 
 A partition may have a QOS, which limits all jobs in the partition, beside their own; of two limits of the same kind and resource that of
 the partition counts, unless the QOS of the job has the flag ``OverPartQOS``. The priority of a QOS orders jobs that wait; it divides
-nothing in the long run unless it preempts, and is noted. Budgets over time (``GrpTRESMins``, ``GrpWall``, ...) are noted, too.
+nothing in the long run unless it preempts: then its jobs are in a queue of a higher tier, ``account/user/qos:NAME``. Else it is noted.
+Budgets over time (``GrpTRESMins``, ``GrpWall``, ...) are noted, too.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from fairopt.slurm.syntax import finite, number, seconds, tres, words
 from fairopt.slurm.text import Record
 from fairopt.wording import joined, plural
 
-__all__ = ["Qos", "QosLimits", "breaks", "limits_of_job", "read_qos"]
+__all__ = ["Qos", "QosLimits", "breaks", "limits_of_job", "read_qos", "tiers_of"]
 
 _OVER_TIME = ("GrpTRESMins", "GrpTRESRunMins", "GrpWall", "MaxTRESMins", "MaxTRESRunMinsPU", "MaxTRESRunMinsPA", "UsageThres")
 _OF_JSON = {  # where the answer of slurmrestd has each, below "limits"
@@ -124,11 +125,24 @@ def read_qos(path: str | os.PathLike[str] | None, account: Account) -> dict[str,
     preempting = [each.name for each in found.values() if each.preempts]
     if preempting:
         account.note(
-            f"the QOS {joined(sorted(preempting), 5)} preempt others: Slurm gives their jobs what these hold; here they share by weights"
+            f"the QOS {joined(sorted(preempting), 5)} preempt others, where PreemptType is preempt/qos: their jobs are in tiers above these"
         )
     elif len({each.priority for each in found.values()}) > 1:
         account.note("QOS differ in priority, which orders jobs that wait and preempts nothing: it does not count")
     return found
+
+
+def tiers_of(qos: Mapping[str, Qos]) -> dict[str, int]:
+    """Return the tier of each QOS that preempts others: one more than that of the highest that it preempts.
+
+    A QOS that is preempted by one that it preempts is not above it.
+    """
+
+    def tier(name: str, above: tuple[str, ...]) -> int:
+        below = [other for other in qos[name].preempts if other in qos and other not in above and other != name]
+        return 1 + max((tier(other, (*above, name)) for other in below), default=-1)
+
+    return {name: found for name in qos if (found := tier(name, ()))}
 
 
 def _read(part: Part) -> Qos:

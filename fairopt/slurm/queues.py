@@ -15,6 +15,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import TypeAlias
 
 from fairopt.clusters.account import Account
@@ -29,8 +30,10 @@ from fairopt.slurm.syntax import finite, number
 from fairopt.slurm.text import OVER_TIME, PARENT, Record, tree
 from fairopt.wording import joined, plural
 
-__all__ = ["Associations", "SplitLimits", "split_limits"]
+__all__ = ["OF_QOS", "Associations", "SplitLimits", "split_limits"]
 
+OF_QOS = "/qos:"
+"""Between the queue of a user and the name of a QOS that is a tier."""
 _LEAST = 0.001
 _FIRST = 1000.0  # times the shares of all others: of a user who comes first
 _ROOT = "root"
@@ -52,10 +55,19 @@ class Associations:
         The resources of licences, by name of the licence.
     account : Account
         Gets notes on what is left out.
+    tiers : mapping, optional
+        The tiers of QOS, by name; their jobs are in queues of their own, within those of their users.
     """
 
-    def __init__(self, path: str | os.PathLike[str], jobs: Iterable[Job], licenses: Mapping[str, str], account: Account) -> None:
-        self.path = path
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        jobs: Iterable[Job],
+        licenses: Mapping[str, str],
+        account: Account,
+        tiers: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        self.path, self.tiers = path, tiers
         self.parent: dict[str, str] = {}
         self.weight: dict[Key, float] = {}
         self.limits: dict[Key, SplitLimits] = {}
@@ -170,7 +182,7 @@ class Associations:
             for key, jobs in of.items():
                 name = "/".join(filter(None, key))
                 if key[1]:
-                    found.append((f"{word} of {name}", partial(str.__eq__, name), jobs))
+                    found.append((f"{word} of {name}", partial(_is_of, name=name), jobs))
                 elif word == "GrpJobs":  # MaxJobs of an account is that of each user, which has it, too
                     found.append((f"{word} of {name}", partial(self._below, account=key[0]), jobs))
         return found
@@ -184,8 +196,10 @@ class Associations:
         return own if job.partition and own in self.weight else (job.account, job.user, "")
 
     def queue_of(self, job: Job) -> str:
-        """Return the name of the queue of a job."""
+        """Return the name of the queue of a job; of one whose QOS is a tier, that within the queue of its user."""
         name = "/".join(filter(None, self.key(job)))
+        if job.qos in self.tiers:
+            name += f"{OF_QOS}{job.qos}"
         self._account_of[name] = job.account
         return name
 
@@ -199,6 +213,8 @@ class Associations:
         above = self._above(accounts)
         queues = [self._queue(name, self._over(over), (name, "", ""), nodes) for name, over in above.items() if name not in self.merged]
         queues += [self._queue("/".join(filter(None, key)), self._over(key[0]), key, nodes) for key in leaves]
+        above_others = sorted({(self.queue_of(job), job.qos) for job in jobs if job.qos in self.tiers})
+        queues += [Queue(name, name.partition(OF_QOS)[0], tier=self.tiers[qos]) for name, qos in above_others]
         of_owner = {name: (name,) for name in accounts if name not in (_ROOT, *self.merged)} if users == "account" else None
         return Forest(tuple(queues), system="Slurm", of_owner=of_owner)
 
@@ -225,6 +241,10 @@ class Associations:
             if hosts:
                 quotas.append(Quota(hosts, limit={kind.partition(":")[0]: amount}, name=kind))
         return Queue(name, over, self.weight.get(key, 1.0), limit=dict(limit), quotas=quotas)
+
+
+def _is_of(queue: str, name: str) -> bool:
+    return queue.partition(OF_QOS)[0] == name
 
 
 def _of_cluster(path: str | os.PathLike[str], records: list[Part], clusters: set[str]) -> list[Part]:

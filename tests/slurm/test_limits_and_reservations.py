@@ -66,7 +66,7 @@ def test_a_user_with_the_shares_of_its_account_comes_first_there(tmp_path: Path)
 
 
 QOS = "Name|Priority|Preempt|Flags|GrpTRES|MaxTRES|MaxTRESPU|MaxTRESPA|MaxWall|GrpJobs|GrpTRESMins\nnormal|0|||||||||\n"
-QOS += "small|5|normal||cpu=20|cpu=4|cpu=8|cpu=12|01:00:00||cpu=9\n"
+QOS += "small|5|||cpu=20|cpu=4|cpu=8|cpu=12|01:00:00||cpu=9\n"
 
 
 def test_a_qos_limits_its_jobs_of_all_of_a_user_and_of_an_account(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_qos_limits_its_jobs_of_all_of_a_user_and_of_an_account(tmp_path: Path
     assert sum(shared.values()) == pytest.approx(64)
     assert shared["a/ann"] + shared["b/ann"] <= 8 + 1e-6
     assert any("GrpTRESMins" in note for note in found.notes)
-    assert any("preempt" in note for note in found.notes)
+    assert any("QOS differ in priority" in note for note in found.notes)
 
 
 def test_a_job_that_breaks_a_limit_of_one_job_is_no_demand(tmp_path: Path) -> None:
@@ -120,6 +120,30 @@ def test_the_qos_of_a_partition_comes_before_that_of_a_job(tmp_path: Path) -> No
         qos = written(tmp_path, "qos.txt", f"Name|Flags|MaxTRESPU\npart||cpu=3\nsmall|{flags}|cpu=8\n")
         found = import_records(tmp_path, [node("n1")], [waiting(1, "a", "ann", qos="small")], qos=qos, partitions=partitions)
         assert tasks(found) == pytest.approx({"a": most})
+
+
+def test_a_qos_that_preempts_others_is_a_tier(tmp_path: Path) -> None:
+    """Its jobs come first, with and without the associations; a tier is above all that it preempts."""
+    qos = written(tmp_path, "qos.txt", "Name|Priority|Preempt\nnormal|0|\nhigh|5|normal\ntop|9|high\n")
+    jobs = [waiting(1, "a", "ann", qos="high"), waiting(2, "a", "ann"), waiting(3, "b", "ben", qos="normal")]
+    jobs.append(job(4, "cpu=6,mem=1M,node=1", account="b", user_name="ben", qos="top"))
+    nodes = [node("n1", 64)]
+    tree = written(tmp_path, "t", "Account|User|Share\nroot||1\n a||1\n  a|ann|1\n b||1\n  b|ben|1\n")
+    found = import_records(tmp_path, nodes, jobs, qos=qos, associations=tree)
+    assert {queue.name: queue.tier for queue in found.instance.queues if queue.tier} == {"a/ann/qos:high": 1, "b/ben/qos:top": 2}
+    held = {name.partition(" ")[0]: number for name, number in tasks(found).items()}
+    assert held == pytest.approx({"a/ann/qos:high": 58, "b/ben/qos:top": 1, "a/ann": 0, "b/ben": 0}, abs=1e-6)
+    export = fo.export_slurm(fo.solve(found.instance, "drfh"), level="account-user")
+    limits = {line.partition("where ")[2] for line in export.files["limits"].splitlines() if line.startswith("sacctmgr")}
+    assert len(limits) == 4
+    assert "name=ann account=a partition= set GrpTRES=cpu=58,mem=58M" in limits
+    flat = import_records(tmp_path, nodes, jobs, qos=qos)
+    assert {queue.name: (queue.parent, queue.tier) for queue in flat.instance.queues} == {
+        "a": (None, 0),
+        "a/qos:high": ("a", 1),
+        "b": (None, 0),
+        "b/qos:top": ("b", 2),
+    }
 
 
 def test_without_the_limits_of_qos_a_note_says_where_they_are(tmp_path: Path) -> None:
