@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -70,12 +72,10 @@ def test_a_guarantee_that_is_not_used_is_exported(kind: str, expected: str) -> N
     assert expected in found.text
     assert any("p is guaranteed and does not use now" in note for note in found.notes)
     if kind == "kueue":  # q holds 11, of which 1 is borrowed, and its quota and that of p fill the cluster
-        quotas = [
-            flavor["resources"][0]["nominalQuota"]
-            for text in found.text.split("---\n")[1:]
-            if (part := Parsed("text", text).data)["kind"] in ("ClusterQueue", "Cohort")
-            for flavor in part["spec"]["resourceGroups"][0]["flavors"]
-        ]
+        documents: list[Any] = [Parsed("text", text).data for text in found.text.split("---\n")[1:]]
+        parts = [part for part in documents if part["kind"] in ("ClusterQueue", "Cohort")]
+        flavors = [flavor for part in parts for flavor in part["spec"]["resourceGroups"][0]["flavors"]]
+        quotas = [flavor["resources"][0]["nominalQuota"] for flavor in flavors]
         assert sum(map(int, quotas)) == 16
 
 
