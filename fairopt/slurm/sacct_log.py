@@ -289,7 +289,7 @@ def _place(
         bad = np.array(missing, bool)[extra["listed"]]
         if bad.any():
             name = next(name for name in hosts_of[extra["listed"][int(np.argmax(bad))]] if name in unknown)
-            good = records.refuse(bad, unknown_server(name, cluster))
+            good = records.refuse(bad, f"{unknown_server(name, cluster)}, or give the nodes instead of the cluster (--nodes)")
             records.keep(good)
             extra = {key: cells[good] for key, cells in extra.items()}
             if not good.any():
