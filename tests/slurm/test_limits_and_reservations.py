@@ -66,7 +66,7 @@ def test_a_user_with_the_shares_of_its_account_comes_first_there(tmp_path: Path)
 
 
 QOS = "Name|Priority|Preempt|Flags|GrpTRES|MaxTRES|MaxTRESPU|MaxTRESPA|MaxWall|GrpJobs|GrpTRESMins\nnormal|0|||||||||\n"
-QOS += "small|5|||cpu=20|cpu=4|cpu=8|cpu=12|01:00:00||cpu=9\n"
+QOS += "small|5|||cpu=20,node=3|cpu=4|cpu=8|cpu=12|01:00:00||cpu=9\n"
 
 
 def test_a_qos_limits_its_jobs_of_all_of_a_user_and_of_an_account(tmp_path: Path) -> None:
@@ -89,6 +89,7 @@ def test_a_qos_limits_its_jobs_of_all_of_a_user_and_of_an_account(tmp_path: Path
     assert shared["c/dan"] == pytest.approx(44)
     assert sum(shared.values()) == pytest.approx(64)
     assert shared["a/ann"] + shared["b/ann"] <= 8 + 1e-6
+    assert any("limits of QOS on node are left out" in note for note in found.notes)
     assert any("GrpTRESMins" in note for note in found.notes)
     assert any("QOS differ in priority" in note for note in found.notes)
 
