@@ -29,6 +29,7 @@ extensions = [
     "commands",
     "docstrings",
     "file_schema",
+    "import_fields",
     "mathml",
     "pictures",
     "registries",

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from fairopt.kubernetes.volcano_export import export_volcano
     from fairopt.kubernetes.yunikorn_export import export_yunikorn
     from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
+    from fairopt.planning import Plan, plan
     from fairopt.program import Program
     from fairopt.reporting.composing import Report, report
     from fairopt.scheduling import schedule
@@ -101,6 +102,7 @@ __all__ = [
     "Limit",
     "NoSolution",
     "Notion",
+    "Plan",
     "Program",
     "Property",
     "Queue",
@@ -146,6 +148,7 @@ __all__ = [
     "load",
     "load_trace",
     "period_bound",
+    "plan",
     "precomputed_drf",
     "reading_limit",
     "regret",
@@ -205,6 +208,7 @@ __getattr__ = door(  # a name is imported when it is first used, so that ``impor
         "kubernetes.yunikorn_export": ["export_yunikorn"],
         "files.limits": ["reading_limit"],
         "models": ["CRITERIA", "NOTIONS", "Notion", "Property", "ShareNotion"],
+        "planning": ["Plan", "plan"],
         "program": ["Program"],
         "reporting.composing": ["Report", "report"],
         "scheduling": ["schedule"],

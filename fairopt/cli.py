@@ -283,6 +283,11 @@ _PANELS = {  # sections of the help, and their commands: module, help in one lin
         ),
         "import": ("importing", "Make an instance from the exports of a real cluster.", ""),
         "export": ("exporting", "Write an allocation as limits or quotas of a real scheduler. Nothing is run.", ""),
+        "plan": (
+            "planning",
+            "Plan the way from what runs to the fair allocation of FILE: what stops, what starts, with the fewest stops.",
+            "cluster.yaml --allocation held.csv --notion drfh",
+        ),
     },
     "Choices": {
         "notions": ("registries", "List the notions of fairness: what each is, what is proved of it, and its source.", "--json"),

@@ -18,7 +18,7 @@ no longer allow it, it may stay, so its shape may run there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal, TypeAlias
@@ -35,6 +35,7 @@ from fairopt.errors import InvalidInstance
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.aggregation import number_distinct
 from fairopt.instance.hosts import is_host
+from fairopt.instance.limits import Limit
 from fairopt.instance.tolerances import FITS
 from fairopt.instance.units import BYTES, unit_in_name
 from fairopt.wording import did_you_mean, joined, named, plural
@@ -85,6 +86,7 @@ def assemble(
     demand: Demand = "shapes",
     what: str = "task",
     speeds: Speeds | None = None,
+    limits: Callable[[Instance, Sequence[str]], Sequence[Limit]] | None = None,
 ) -> Import:
     """Make the instance.
 
@@ -102,6 +104,8 @@ def assemble(
         What a task is called in the account: "pod", "job".
     speeds : Speeds, optional
         The work of a task by owner and node.
+    limits : function, optional
+        Gives the named limits, from the instance without them and the kind of each user (`Tasks.kind`).
     """
     if demand not in ("shapes", "mean"):
         raise InvalidInstance(f'demand is "{demand}"{did_you_mean(str(demand), ["shapes", "mean"])}; give "shapes" or "mean"')
@@ -133,15 +137,16 @@ def assemble(
     owner_of = {queue: shapes.owner_of[queue] for queue in shapes.queue}
 
     if demand == "mean":
-        lowest, demands, number, eligibility, held, somewhere = means_of(shapes)
-        labels = lowest
+        lowest, kinds, demands, number, eligibility, held, somewhere = means_of(shapes)
+        labels = lowest if len(set(lowest)) == len(lowest) else labels_of(lowest, demands, resources, kinds)
         account.note("each owner is one user with the mean of its tasks: an approximation, as no such task exists")
     else:
         sequence = shapes.sequence({queue.name for queue in (forest or Forest()).queues if queue.order == "listed"})
         lowest = [shapes.queue[n] for n in sequence]
         demands, number, eligibility = shapes.demands[sequence], shapes.number[sequence], shapes.eligibility[sequence]
         held, somewhere = shapes.held[sequence], shapes.somewhere[sequence]
-        labels = labels_of(lowest, demands, resources)
+        kinds = [shapes.kind[n] for n in sequence]
+        labels = labels_of(lowest, demands, resources, kinds)
     forest = forest or Forest()
     queues, of_owner = plant(forest, owner_of, len(set(lowest)) < len(lowest))
     parents = {queue.parent for queue in queues}
@@ -185,6 +190,8 @@ def assemble(
         servers=servers,
         resources=resources,
     )
+    if limits is not None:
+        instance = instance.replace(limits=limits(instance, kinds))
     note_guarantees(instance, forest, account)
     unused = ~instance.eligibility.any(axis=0)
     if unused.any():

@@ -2,7 +2,7 @@
 
 Logs of schedulers have local times without a zone. Where clocks are put back, an hour comes twice, and a job seems to end before it
 started. With the time zone, times become seconds since 1970 in UTC; a time of the hour that comes twice is the first of the two, unless
-the job would end before it started.
+the job would start before it was submitted, or end before it started.
 
 >>> clock = Clock.dates("Europe/Berlin")
 >>> start, end = clock.seconds(["2026-10-25T02:50:00", "2026-10-25T02:10:00"])

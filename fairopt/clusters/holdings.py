@@ -14,6 +14,7 @@ import numpy as np
 from fairopt.allocation import Allocation
 from fairopt.clusters.amounts import Measures, check_headroom, check_memory, enlarged, whole_part, whole_units
 from fairopt.clusters.names import Grammar, Names
+from fairopt.clusters.quotas import promised
 from fairopt.clusters.rounding import Whole, whole_tasks
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance.queues import Queue, Quota
@@ -112,6 +113,11 @@ class Holdings:
     held : int array (holders, groups, resources)
     capacity : int array (groups, resources)
         What the groups of servers have.
+    promised : int array (holders, groups, resources)
+        What each holder is promised, for a scheduler that lends what is not used (`fairopt.clusters.quotas`): what it holds, unless
+        somebody is guaranteed more than it uses.
+    unused : tuple of int
+        The holders that do not use all that they are guaranteed.
     """
 
     def __init__(self, whole: Whole, measures: Measures, holders: tuple[Holder, ...] | None = None) -> None:
@@ -137,6 +143,9 @@ class Holdings:
         for h in reversed(range(len(self.holders))):  # a user of a queue comes after it, and so do the queues in it
             if self.holders[h].parent >= 0:
                 self.held[self.holders[h].parent] += self.held[h]
+        guarantees = [(h, r, on, amount) for h in range(shape[0]) for r, on, amount, _ in self.guarantees(h)]
+        self.promised, unused = promised([holder.parent for holder in self.holders], self.held, self.capacity, guarantees)
+        self.unused = tuple(unused)
 
     @classmethod
     def of(
@@ -183,6 +192,10 @@ class Holdings:
         """What each holder has in the cluster, (holders, resources)."""
         summed: np.ndarray[tuple[int, ...], np.dtype[np.int64]] = self.held.sum(axis=1)
         return summed
+
+    def quota(self, h: int) -> dict[str, int]:
+        """Return what a holder is promised in the cluster, by resource."""
+        return dict(zip(self.resources, self.promised[h].sum(axis=0).tolist(), strict=True))
 
     def eligible(self, h: int) -> BoolArray:
         """Return the groups on which some user below may run, (groups,)."""
@@ -244,7 +257,7 @@ class Holdings:
     def ceilings(self, factor: float | None) -> list[dict[str, int]]:
         """Return the ceiling of each holder by resource: of a leaf, ``factor`` times what it has; never above the ceiling of its parent.
 
-        A resource that is not named has no ceiling. No ceiling is below what a holder has.
+        A resource that is not named has no ceiling. No ceiling is below what a holder has or is promised.
         """
         found: list[dict[str, int]] = []
         for h, holder in enumerate(self.holders):
@@ -252,13 +265,14 @@ class Holdings:
             above = found[holder.parent] if holder.parent >= 0 else {}
             for r, resource in enumerate(self.resources):
                 if resource in most:
-                    most[resource] = max(min(most[resource], above.get(resource, most[resource])), int(self.total[h, r]))
+                    least = max(int(self.total[h, r]), int(self.promised[h, :, r].sum()))
+                    most[resource] = max(min(most[resource], above.get(resource, most[resource])), least)
             found.append(most)
         return found
 
     def notes_of_tree(self, system: str, *, lending: bool = False, tiers: bool = False, weights: str = "") -> list[str]:
         """Return notes on what a scheduler cannot express: lending limits, tiers, weights (``weights``: how it divides idle resources)."""
-        notes = self.notes_of_weights()
+        notes = [*self.notes_of_weights(), *self.notes_of_promises()]
         lends = [named(holder.label) for h, holder in enumerate(self.holders) if any(kept for _, _, kept, _ in self.kept(h))]
         if lends and not lending:
             notes.append(f"{system} lends all that is idle: the lending limits of {joined(lends, _MOST)} are not in the export")
@@ -266,7 +280,18 @@ class Holdings:
             notes.append(f"{system} has no tiers of queues: those of the instance are not in the export")
         if weights and len({holder.weight for holder in self.holders}) > 1:
             notes.append(f"{system} divides what is idle {weights}, and not by weights")
+        idle = [named(holder.label) for holder in self.holders if holder.weight == 0]
+        if weights and idle:
+            notes.append(f"{system} has no weight of 0: {joined(idle, _MOST)} may take what is idle; give it a maximum to prevent that")
         return notes
+
+    def notes_of_promises(self) -> list[str]:
+        """Return a note on guarantees that are not used now, if there are any."""
+        if not self.unused:
+            return []
+        some = joined([named(self.holders[h].label) for h in self.unused], _MOST)
+        verbs = "is guaranteed and does" if len(self.unused) == 1 else "are guaranteed and do"
+        return [f"what {some} {verbs} not use now is in the export; others borrow it"]
 
     def notes_of_weights(self) -> list[str]:
         """Return a note that weights per resource are not exported, if there are any."""

@@ -54,6 +54,8 @@ class Records:
     lenient : bool
     inferred : bool
         Whether ``allowed`` is what was seen, which the cluster knows better where it says anything.
+    numbered : bool
+        Whether owners are numbers of the log: one that the cluster does not list is beside the others, with weight 1.
     notes : list of str
     unjudged : list of Unjudged
         What the reader has left out.
@@ -78,6 +80,7 @@ class Records:
     clock: Clock
     lenient: bool = False
     inferred: bool = False
+    numbered: bool = False
     notes: list[str] = field(default_factory=list)
     unjudged: list[Unjudged] = field(default_factory=list)
     mistakes: Mistakes = field(default_factory=Mistakes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -43,6 +43,8 @@ class Tasks:
         Whether the export says where tasks run at all.
     queue : list of str, optional
         Name of the queue that each group is in; default: a queue for each owner, with its name. All groups of a queue have one owner.
+    kind : list of str, optional
+        What else tells groups apart, such as the QOS whose limits they count in; default: nothing.
     """
 
     owner: list[str]
@@ -54,6 +56,7 @@ class Tasks:
     running: list[tuple[int, int, float]] = field(default_factory=list)
     placed: bool = True
     queue: list[str] | None = None
+    kind: list[str] | None = None
 
 
 def natural(name: str) -> list[tuple[bool, int, str]]:
@@ -69,7 +72,7 @@ def natural(name: str) -> list[tuple[bool, int, str]]:
 
 
 class Shapes:
-    """Groups of tasks, merged if they have the same queue, demand and constraints."""
+    """Groups of tasks, merged if they have the same queue, demand, constraints and kind."""
 
     def __init__(self, tasks: Tasks, rank: IntArray, order: IntArray) -> None:
         allowed = tasks.allowed[:, order]
@@ -78,9 +81,12 @@ class Shapes:
         number_of = {name: j for j, name in enumerate(dict.fromkeys(queue))}
         which = np.array([number_of[name] for name in queue], int)
         place = same_place[tasks.place]
-        group = number_distinct([which[:, None], tasks.demands, place[:, None]]) if queue else np.empty(0, int)
+        kind = tasks.kind or [""] * len(queue)
+        kinds = {name: j for j, name in enumerate(dict.fromkeys(kind))}
+        of_kind = np.array([kinds[name] for name in kind], int)[:, None]
+        group = number_distinct([which[:, None], tasks.demands, place[:, None], of_kind]) if queue else np.empty(0, int)
         first = np.unique(group, return_index=True)[1]
-        self.queue = [queue[j] for j in first]
+        self.queue, self.kind = [queue[j] for j in first], [kind[j] for j in first]
         self.owner_of = dict(zip(queue, tasks.owner, strict=True))
         self.where = [tasks.where[j] for j in first]
         self.demands = tasks.demands[first]
@@ -102,7 +108,7 @@ class Shapes:
         for n in np.flatnonzero(bad):
             account.leave_out(what, self.where[n], why, float(self.number[n]))
         keep = np.flatnonzero(~bad)
-        self.queue, self.where = [self.queue[n] for n in keep], [self.where[n] for n in keep]
+        self.queue, self.kind, self.where = ([each[n] for n in keep] for each in (self.queue, self.kind, self.where))
         for name in ("demands", "number", "eligibility", "held", "somewhere"):
             setattr(self, name, getattr(self, name)[keep])
 
@@ -113,7 +119,7 @@ class Shapes:
         """
         demands = (-self.demands).tolist()
         where = [tuple(np.flatnonzero(~row)) for row in self.eligibility]
-        keys = [([], (), n) if queue in listed else (demands[n], where[n], 0) for n, queue in enumerate(self.queue)]
+        keys = [([], (), "", n) if queue in listed else (demands[n], where[n], self.kind[n], 0) for n, queue in enumerate(self.queue)]
         return sorted(range(len(self.queue)), key=lambda n: (natural(self.queue[n]), self.queue[n], *keys[n]))
 
     def fits(self, capacities: FloatArray, shared: FloatArray) -> BoolArray:
@@ -133,19 +139,23 @@ class Shapes:
         return np.asarray(fits)
 
 
-def means_of(shapes: Shapes) -> tuple[list[str], FloatArray, FloatArray, BoolArray, FloatArray, FloatArray]:
-    """Return one user per queue: the mean of its tasks, which may run where any of them may."""
-    queues = sorted(set(shapes.queue), key=natural)
-    position = {name: j for j, name in enumerate(queues)}
-    belongs = np.zeros((len(queues), len(shapes.queue)))
-    belongs[[position[name] for name in shapes.queue], np.arange(len(shapes.queue))] = 1.0
+def means_of(shapes: Shapes) -> tuple[list[str], list[str], FloatArray, FloatArray, BoolArray, FloatArray, FloatArray]:
+    """Return one user per queue and kind: the mean of its tasks, which may run where any of them may."""
+    of_shapes = list(zip(shapes.queue, shapes.kind, strict=True))
+    users = sorted(set(of_shapes), key=lambda each: (natural(each[0]), each))
+    position = {each: j for j, each in enumerate(users)}
+    belongs = np.zeros((len(users), len(shapes.queue)))
+    belongs[[position[each] for each in of_shapes], np.arange(len(shapes.queue))] = 1.0
     number = belongs @ shapes.number
     demands = (belongs * shapes.number) @ shapes.demands / number[:, None]
-    return queues, demands, number, (belongs @ shapes.eligibility) > 0, belongs @ shapes.held, belongs @ shapes.somewhere
+    queues, kinds = [queue for queue, _ in users], [kind for _, kind in users]
+    return queues, kinds, demands, number, (belongs @ shapes.eligibility) > 0, belongs @ shapes.held, belongs @ shapes.somewhere
 
 
-def labels_of(queues: list[str], demands: FloatArray, resources: list[str]) -> list[str]:
-    """Return ``queue``, or ``queue/shape`` if it has several; the same shape under other constraints gets a number."""
+def labels_of(queues: list[str], demands: FloatArray, resources: list[str], kinds: Sequence[str] = ()) -> list[str]:
+    """Return ``queue``, or ``queue/shape`` if it has several, with the kind where kinds differ; the same shape under other constraints gets
+    a number.
+    """
     of_queue: dict[str, list[int]] = {}
     for n, queue in enumerate(queues):
         of_queue.setdefault(queue, []).append(n)
@@ -161,7 +171,9 @@ def labels_of(queues: list[str], demands: FloatArray, resources: list[str]) -> l
             asked = [
                 (f"{value:.4g} {name}", tells) for value, name, tells in zip(demands[n].tolist(), resources, differs, strict=True) if value
             ]
-            label = base = f"{queue}/{' '.join([text for text, tells in asked if tells] or [text for text, _ in asked])}"
+            shape = [text for text, tells in asked if tells] or [text for text, _ in asked]
+            kind = [kinds[n]] if kinds and kinds[n] and len({kinds[m] for m in users}) > 1 else []
+            label = base = f"{queue}/{' '.join([*shape, *kind])}"
             while label in taken:
                 last[base] = last.get(base, 1) + 1
                 label = f"{base} ({last[base]})"

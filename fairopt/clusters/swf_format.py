@@ -17,18 +17,23 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.wording import plural
 
 __all__ = [
-    "ALLOCATED", "ESTIMATE", "GROUP", "JOB", "MEMORY", "QUEUE", "REQUESTED", "RUN", "SUBMIT", "USED_MEMORY", "USER", "WAIT", "limit",
-    "read_log",
+    "ALLOCATED", "ESTIMATE", "GROUP", "JOB", "MEMORY", "PARTS", "QUEUE", "REQUESTED", "RUN", "STATUS", "SUBMIT", "USED_MEMORY", "USER",
+    "WAIT", "limit", "read_log",
 ]  # fmt: skip
 
 _FIELDS = 18
 JOB, SUBMIT, WAIT, RUN, ALLOCATED, USED_MEMORY, REQUESTED, ESTIMATE, MEMORY = 0, 1, 2, 3, 4, 6, 7, 8, 9  # columns
-USER, GROUP, QUEUE = 11, 12, 14
+STATUS, USER, GROUP, QUEUE = 10, 11, 12, 14
+PARTS = (2, 3, 4)  # the status of a part of an execution
 _LARGEST = 1e60
 
 
-def read_log(path: Path, account: Account) -> tuple[dict[str, str], FloatArray, IntArray]:
-    """Return the header comments, the jobs (jobs, 18) and their lines."""
+def read_log(path: Path, account: Account, *, parts: bool = False) -> tuple[dict[str, str], FloatArray, IntArray]:
+    """Return the header comments, the jobs (jobs, 18) and their lines.
+
+    A job that was interrupted has a line for all of it, and one for each part of its execution (status 2 to 4), or these alone. With
+    ``parts`` it is its parts, which are submitted when the part before ended; else it is one line, the first part where none is for all.
+    """
     text = read_text(path)
     if text.lstrip()[:1] in ("<", "{", "["):
         raise InvalidInstance(f"{path}: this is a web page or JSON, not a log in the Standard Workload Format; download it again")
@@ -50,10 +55,11 @@ def read_log(path: Path, account: Account) -> tuple[dict[str, str], FloatArray, 
         raise InvalidInstance(f"{path}: the version of this log is {version}; versions 1 and 2 are known")
     read = _at_once(rows)
     jobs, where = _line_by_line(path, rows, lines, account) if read is None else (read, np.array(lines, np.int64))
+    jobs, where = _of_executions(jobs, where, parts)
     rules: tuple[tuple[Callable[[FloatArray], BoolArray], str], ...] = (
         (lambda jobs: np.asarray(~(np.abs(jobs) < _LARGEST).all(axis=1)), "a field is not a finite number, or is huge"),
         (_negative, "a time or a duration is negative (-1 means unknown)"),
-        (lambda jobs: _repeats(jobs[:, JOB]), "there is a job with this number above"),
+        (_repeated, "there is a job with this number above"),
         (_late, "it is submitted earlier than a job above it; sort the log by submit time"),
     )
     for rule, message in rules:
@@ -71,8 +77,35 @@ def _negative(jobs: FloatArray) -> BoolArray:
 
 
 def _late(jobs: FloatArray) -> BoolArray:
-    submit = jobs[:, SUBMIT]
-    return np.asarray(submit < np.maximum.accumulate(submit))
+    """Return which lines are submitted before one above them; a later part is as its job was."""
+    submit = np.where(_repeats(jobs[:, JOB]), -1.0, jobs[:, SUBMIT])
+    return np.asarray((submit >= 0) & (submit < np.maximum.accumulate(submit)))
+
+
+def _repeated(jobs: FloatArray) -> BoolArray:
+    return _repeats(jobs[:, JOB]) & ~np.isin(jobs[:, STATUS], PARTS)
+
+
+def _of_executions(jobs: FloatArray, where: IntArray, parts: bool) -> tuple[FloatArray, IntArray]:
+    """Return the lines that count of jobs that ran in several parts, each part with the time from which it waited."""
+    partial = np.isin(jobs[:, STATUS], PARTS)
+    if not partial.any():
+        return jobs, where
+    whole = np.isin(jobs[:, JOB], jobs[~partial, JOB])  # it has a line for all of it
+    if not parts:
+        first = ~np.isin(np.arange(len(jobs)), np.flatnonzero(partial)[_repeats(jobs[partial, JOB])])
+        keep = np.where(partial, ~whole & first, True)
+        return jobs[keep], where[keep]
+    in_parts = np.isin(jobs[:, JOB], jobs[partial, JOB])
+    keep = partial | ~in_parts
+    jobs, where = jobs[keep].copy(), where[keep]
+    ended: dict[float, float] = {}
+    for row in np.flatnonzero(np.isin(jobs[:, STATUS], PARTS)).tolist():
+        job, submit = float(jobs[row, JOB]), float(jobs[row, SUBMIT])
+        if job in ended:  # it waits from the end of the part before
+            submit = jobs[row, SUBMIT] = ended[job]
+        ended[job] = submit + max(float(jobs[row, WAIT]), 0.0) + max(float(jobs[row, RUN]), 0.0)
+    return jobs, where
 
 
 def _repeats(numbers: FloatArray) -> BoolArray:

@@ -182,7 +182,7 @@ class _File:
     def _amounts(self, h: int, path: str, label: str) -> list[tuple[str, str]]:
         """Return the capacity of a queue on the nodes of a label, and its maximum."""
         groups = self.labels.get(label, np.zeros(len(self.whole.groups), bool))
-        held = {resource: int(self.holdings.held[h, groups, r].sum()) for r, resource in enumerate(self.measures)}
+        held = {resource: int(self.holdings.promised[h, groups, r].sum()) for r, resource in enumerate(self.measures)}
         most = self._most(h, label, held)
         pairs = [(f"{path}.capacity", self._text(held))]
         return [*pairs, (f"{path}.maximum-capacity", self._text(most))] if most else pairs
@@ -199,9 +199,9 @@ class _File:
                 self.left_out.append(self.holders[h].label)
             if len(inside) > 1:
                 self.divided.append(self.holders[h].label)
-            held = [int(self.holdings.held[h, self.labels[label], r].sum()) for label in inside]
+            held = [int(self.holdings.promised[h, self.labels[label], r].sum()) for label in inside]
             there = [int(self.holdings.capacity[self.labels[label], r].sum()) for label in inside]
-            spare = max(amount - int(self.holdings.held[h, on, r].sum()), 0)
+            spare = max(amount - int(self.holdings.promised[h, on, r].sum()), 0)
             shares = whole_units([spare * each / max(sum(there), 1) for each in there], spare)
             for label, own, share in zip(inside, held, shares, strict=True):
                 key = label, self.holdings.resources[r]
@@ -259,7 +259,7 @@ class _File:
             children = [other for other in range(len(self.holders)) if self.holders[other].parent == h]
             kind = ' type="parent"' if children else ""
             lines.append(f"{indent}<queue name={quoteattr(self.names[holder.label])}{kind}>")
-            held = {resource: int(self.holdings.total[h, r]) for r, resource in enumerate(self.measures)}
+            held = self.holdings.quota(h)
             lines.append(f"{indent}  <minResources>{self._fair_text(held)}</minResources>")
             if ceilings[h]:
                 there = self.holdings.capacity.sum(axis=0)

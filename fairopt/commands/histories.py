@@ -52,11 +52,18 @@ def history(
         ),
     ],
     cluster: Annotated[
-        Path,
-        typer.Option(
-            "--cluster", metavar="FILE", help="The servers, and the weights and queues of owners: an instance file.", show_default=False
-        ),
-    ],
+        Path | None,
+        typer.Option("--cluster", metavar="FILE", help="The servers, and the weights and queues of owners: an instance file."),
+    ] = None,
+    nodes: Annotated[
+        Path | None,
+        typer.Option("--nodes", metavar="FILE", help="Instead of --cluster, for a log of sacct: scontrol show nodes."),
+    ] = None,
+    associations: Annotated[
+        Path | None,
+        typer.Option("--associations", metavar="FILE", help="With --nodes: sacctmgr -P show assoc tree (accounts, shares, limits)."),
+    ] = None,
+    licenses: Annotated[Path | None, typer.Option("--licenses", metavar="FILE", help="With --nodes: scontrol show licenses.")] = None,
     notion: Annotated[
         str,
         typer.Option(
@@ -151,6 +158,8 @@ def history(
     """
     if sharing == "tdm":
         raise typer.BadParameter("a log says what jobs held, so a history divides resources (rdm); leave tdm out", param_hint="--sharing")
+    if changes and cluster is None:
+        raise typer.BadParameter("it changes the file of --cluster, which is not given", param_hint="--set")
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     check_instance(instance, "--instance")
     kinds = {path: table_form(path, option) for path, option in ((held, "--held"), (due, "--due")) if path is not None}
@@ -166,6 +175,9 @@ def history(
             log if len(log) > 1 else log[0],
             cluster,
             with_rules([notion], guarantees, queue_share, counts(resource_weights, only))[0],
+            nodes=nodes,
+            associations=associations,
+            licenses=licenses,
             windows=periods,
             every=every,
             moments="all" if moments == "all" else None if moments is None else int(moments),

@@ -114,10 +114,12 @@ _importer(
     "Import a Slurm cluster: TRES, generic resources, partitions, features; the tree of accounts, shares and limits.",
     "--nodes nodes.txt --jobs jobs.json --associations associations.txt -o cluster.yaml --current held.csv",
     nodes=file("scontrol show nodes (text, or --json), or sinfo --json", NEEDED),
-    jobs=file("squeue --json", NEEDED),
+    jobs=file("squeue --json, or scontrol show jobs (text)", NEEDED),
     associations=file("sacctmgr -P show assoc tree (accounts, shares, GrpTRES), sshare -a -l -P, or slurmrestd's answer."),
     partitions=file("scontrol show partitions (text, or --json)"),
     licenses=file("scontrol show licenses (text, or --json): named limits."),
+    qos=file("sacctmgr -P show qos: limits of the jobs of a QOS, as named limits."),
+    reservations=file("scontrol show reservations (text, or --json)"),
     speeds=file("Speeds of tasks by type of GPU or feature of nodes. Columns servers, speed, and owner."),
     sacct=file(
         "sacct -a -X -P with the columns JobID, Account, User, Partition, Start, End, AllocTRES, ReqTRES, NodeList, Constraints: "

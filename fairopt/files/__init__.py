@@ -15,10 +15,11 @@
 'one\\n'
 """
 
-from fairopt.files.reading import first_line, missing_file, read_bytes, read_old_text, read_text
+from fairopt.files.reading import beginning, first_line, missing_file, read_bytes, read_old_text, read_text
 from fairopt.files.writing import is_device, refuse_existing, refuse_read, write_files
 
 __all__ = [
+    "beginning",
     "first_line",
     "is_device",
     "missing_file",

@@ -9,6 +9,7 @@ import logging
 import os
 import re
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
@@ -16,7 +17,7 @@ from fairopt.errors import InvalidInstance
 from fairopt.files.limits import check_bytes, check_values, limits, size
 from fairopt.wording import did_you_mean
 
-__all__ = ["first_line", "missing_file", "read_bytes", "read_old_text", "read_text", "reason"]
+__all__ = ["beginning", "first_line", "missing_file", "read_bytes", "read_old_text", "read_text", "reason"]
 
 _PART = 1 << 20  # bytes that are read at once
 _FOUR, _TWO = re.compile(b"[\xf0-\xff]"), re.compile(b"[\xc4-\xef]")  # where a text has such bytes, each of its characters takes as many
@@ -69,14 +70,23 @@ def first_line(path: Path, most: int = 100_000) -> bytes:
 
     A pipe is not touched: what is read from it is gone.
     """
+    return _unpacked(path, lambda file: file.readline(most))
+
+
+def beginning(path: Path, most: int = 4000) -> bytes:
+    """Return the first bytes of a file, as `first_line` does its first line."""
+    return _unpacked(path, lambda file: file.read(most))
+
+
+def _unpacked(path: Path, read: Callable[[IO[bytes] | gzip.GzipFile], bytes]) -> bytes:
     if not path.is_file():
         return b""
     try:
         with path.open("rb") as file:
             if path.suffix.lower() != ".gz":
-                return file.readline(most)
+                return read(file)
             with gzip.GzipFile(fileobj=file) as unpacked:
-                return unpacked.readline(most)
+                return read(unpacked)
     except (OSError, ValueError, EOFError, zlib.error):
         return b""
 

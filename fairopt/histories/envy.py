@@ -25,7 +25,7 @@ def envy_at(setting: Setting, wanted: FloatArray, held: FloatArray) -> FloatArra
     """Return the envy of each owner, in dominant share; ``wanted`` (streams,) and ``held`` (streams, rows) are tasks."""
     number, rows = len(setting.owners), setting.cluster.n_servers
     has = held.sum(axis=1)
-    own = np.bincount(setting.owner, weights=has * setting.task_share, minlength=number)
+    own = setting.shares(has)
     envy = np.zeros(number)
     waiting = np.flatnonzero(wanted > has * (1 + NOTHING))
     holds = np.flatnonzero(has > 0)

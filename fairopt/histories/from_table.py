@@ -90,6 +90,8 @@ def _records(table: Table, cluster: Instance, *, timezone: str | None, lenient: 
     demands, shape = _demands(table, cluster)
     times, clock = _times(table, timezone)
     allowed, place = _allowed(table, cluster)
+    with np.errstate(invalid="ignore"):
+        times[1] = clock.later_of_two(times[1], times[1] < times[0])
     texts = {name: np.array(table.cells(name), object) for name in ("user", "queue", "why", "server")}
     records = Records(
         job=np.array(table.cells("job") if "job" in table else [str(row + 1) for row in range(number)], object),

@@ -64,6 +64,8 @@ class JobLog:
         What the times mean.
     inferred : bool
         Whether ``allowed`` is what was seen, which the cluster knows better where it says anything.
+    numbered : bool
+        Whether owners are numbers of the log, which a cluster may not list.
     unjudged : tuple of Unjudged
     notes : tuple of str
     places : tuple of str (owners,)
@@ -89,6 +91,7 @@ class JobLog:
     unjudged: tuple[Unjudged, ...]
     notes: tuple[str, ...]
     places: tuple[str, ...] = ()
+    numbered: bool = False
 
     @classmethod
     def from_frame(
@@ -141,6 +144,7 @@ class JobLog:
             end=end,
             clock=records.clock,
             inferred=records.inferred,
+            numbered=records.numbered,
             unjudged=_summed(records.unjudged),
             notes=tuple(dict.fromkeys(records.notes)),
             places=tuple(records.where(int(first)) for first in np.unique(owner, return_index=True)[1]),
@@ -241,7 +245,7 @@ def _number_stays(records: Records) -> None:
     records.submit = submit
     if again.any():
         jobs = len(np.unique(code[here[again]]))
-        records.notes.append(f"{plural(jobs, 'job was', 'jobs were')} requeued or resized: each stay counts by itself")
+        records.notes.append(f"{plural(jobs, 'job was', 'jobs were')} requeued, resized or suspended: each stay counts by itself")
     message = "it is in the log twice at one time: its records overlap; list each run of a job once"
     records.keep(records.refuse(overlap, message))
 

@@ -227,9 +227,7 @@ def _judge_part(
         x = exact.at(wanted)
         sums.due += seconds[k - first] * x
         given, has = x.sum(axis=1), held.sum(axis=1)
-        share = np.bincount(owner, weights=given * setting.task_share, minlength=number)
-        own = np.bincount(owner, weights=has * setting.task_share, minlength=number)
-        scale = np.bincount(owner, weights=wanted * setting.task_share, minlength=number)
+        share, own, scale = setting.shares(given), setting.shares(has), setting.shares(wanted)
         tasks = np.bincount(owner, weights=given - has, minlength=number)
         asked = np.bincount(owner, weights=wanted, minlength=number)
         gap = share - own

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairopt.errors import InvalidInstance
-from fairopt.files import first_line
+from fairopt.files import beginning, first_line
 from fairopt.formats import load
 from fairopt.histories.job_log import JobLog
 from fairopt.instance import Instance, require_instance
@@ -20,7 +20,9 @@ from fairopt.wording import joined
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["USERS", "read_cluster", "read_log_file"]
+    from fairopt.slurm.sacct_log import Places
+
+__all__ = ["USERS", "cluster_of_log", "read_cluster", "read_log_file"]
 
 USERS = {"table": (), "sacct": ("user", "account"), "swf": ("user", "group", "queue"), "kubernetes": ("namespace", "priority", "label:KEY")}
 
@@ -35,23 +37,72 @@ def read_cluster(cluster: Instance | str | os.PathLike[str], changes: Mapping[st
     return cluster
 
 
+def cluster_of_log(
+    log: object,
+    *,
+    nodes: str | os.PathLike[str] | None,
+    associations: str | os.PathLike[str] | None,
+    licenses: str | os.PathLike[str] | None,
+    users: str | None,
+    lenient: bool,
+) -> tuple[Instance, Places | None, tuple[str, ...]]:
+    """Return the cluster of a log without an instance file, where jobs may run if that is known, and notes.
+
+    It is described by exports of Slurm, or by the header of a log (.swf).
+
+    Raises
+    ------
+    InvalidInstance
+        The log is of another kind, or the nodes are missing.
+    """
+    if not isinstance(log, str | os.PathLike):
+        raise InvalidInstance("a history of this log needs a cluster: give an instance or its file (--cluster)")
+    path = Path(log)
+    kind = kind_of(path)
+    if kind == "swf" and nodes is None and associations is None and licenses is None:
+        from fairopt.clusters.swf_log import cluster_of_swf
+
+        return cluster_of_swf(path, lenient=lenient), None, ()
+    if kind != "sacct":
+        raise InvalidInstance(
+            f"{path}: a history of this log needs a cluster: give an instance or its file (--cluster); nodes and associations are of Slurm"
+        )
+    if nodes is None:
+        raise InvalidInstance(
+            f"{path}: there is no cluster; give its nodes (scontrol show nodes > nodes.txt; --nodes), or an instance (--cluster)"
+        )
+    if users is not None and users not in USERS["sacct"]:
+        raise InvalidInstance(f'{path}: users is "{users}"; give {joined(USERS["sacct"])}')
+    from fairopt.slurm.past import cluster_of_log as of_slurm
+    from fairopt.slurm.sacct import read_sacct
+    from fairopt.slurm.sacct_log import NEEDED
+
+    return of_slurm(read_sacct(path, NEEDED), nodes, associations, licenses, users=users or "user", lenient=lenient)
+
+
 def kind_of(path: Path) -> str:
     """Return the kind of a log: "table", "sacct", "swf" or "kubernetes"."""
     name = path.name.lower().removesuffix(".gz")
     for ending, kind in ((".swf", "swf"), (".json", "kubernetes"), *((each, "table") for each in (".csv", ".parquet", *BOOKS))):
         if name.endswith(ending):
-            return kind
+            return "sacct" if kind == "kubernetes" and _is_of_slurm(path) else kind
     if path.is_dir() or not path.exists():
         return "sacct"  # whose reader says what is wrong
     head = first_line(path).decode("utf-8", "replace")
     if not head:
         return "sacct"
-    if "|" in head and "jobid" in head.lower():
+    if ("|" in head and "jobid" in head.lower()) or (head.lstrip().startswith("{") and _is_of_slurm(path)):
         return "sacct"
     raise InvalidInstance(
         f"{path}: cannot tell what kind of log this is; end its name in .csv, .parquet, .xlsx or .ods (a table), .swf or .json (pods of "
         "Kubernetes), or give what sacct -P prints, with JobID in its first line"
     )
+
+
+def _is_of_slurm(path: Path) -> bool:
+    """Return whether JSON is what sacct --json writes, or slurmrestd answers, and not a list of Kubernetes."""
+    head = beginning(path)
+    return b'"apiVersion"' not in head and (b'"slurm"' in head.lower() or b'"jobs"' in head)
 
 
 def read_log_file(
@@ -61,8 +112,9 @@ def read_log_file(
     users: str | None = None,
     timezone: str | None = None,
     lenient: bool = False,
+    places: Places | None = None,
 ) -> JobLog:
-    """Read a log of any kind, or take one.
+    """Read a log of any kind, or take one; ``places`` says where jobs of ``sacct`` may run.
 
     Raises
     ------
@@ -102,4 +154,4 @@ def read_log_file(
         return JobLog.of(read_pod_log(paths, cluster, **options), cluster)
     from fairopt.slurm.sacct_log import read_sacct_log
 
-    return JobLog.of(read_sacct_log(paths[0], cluster, **options), cluster)
+    return JobLog.of(read_sacct_log(paths[0], cluster, places=places, **options), cluster)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from fairopt.histories.changes import Changes, integrate
 from fairopt.histories.setting import Setting
-from fairopt.instance import FloatArray
+from fairopt.instance import FloatArray, IntArray
+from fairopt.instance.tolerances import NOTHING
 
 __all__ = ["Received", "received"]
 
@@ -73,9 +74,19 @@ def received(
     def summed(which: Any, start: FloatArray, end: FloatArray, amount: FloatArray) -> list[FloatArray]:
         return integrate(owner[which], number, start[which], end[which], amount[which], edges, places, sizes)
 
+    def shares(which: Any, start: FloatArray, end: FloatArray) -> list[FloatArray]:
+        mixed = setting.mixed[owner] & which
+        alone = which & ~mixed
+        columns = [(owner[alone], start[alone], end[alone], share[alone])]
+        if mixed.any():
+            begin, stop = np.clip(start[mixed], edges[0], edges[-1]), np.clip(end[mixed], edges[0], edges[-1])
+            amounts = log.tasks[mixed, None] * setting.task_shares[setting.stream[mixed]]
+            columns.append(_largest(owner[mixed], begin, stop, amounts))
+        return integrate(*_joined(columns, number), edges, places, sizes)
+
     waits = log.submit < log.start
-    by_share, by_tasks = summed(ran, log.start, log.end, share), summed(ran, log.start, log.end, log.tasks)
-    waited = summed(waits, log.submit, log.start, share)
+    by_share, by_tasks = shares(ran, log.start, log.end), summed(ran, log.start, log.end, log.tasks)
+    waited = shares(waits, log.submit, log.start)
     lengths = np.diff(edges)
     clock = _contended_clock(changes, windows)
     rows = setting.cluster.n_servers
@@ -99,6 +110,31 @@ def received(
         held_contended=held_contended.reshape(setting.n_streams, rows + 1),
         wanted=wanted,
     )
+
+
+_Amounts: TypeAlias = tuple[IntArray, FloatArray, FloatArray, FloatArray]  # whose, from when, until when, how much
+
+
+def _joined(parts: list[_Amounts], number: int) -> tuple[IntArray, int, FloatArray, FloatArray, FloatArray]:
+    whose, start, end, amount = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return whose, number, start, end, amount
+
+
+def _largest(owner: IntArray, start: FloatArray, end: FloatArray, amounts: FloatArray) -> _Amounts:
+    """Return the largest column of what owners have together, from change to change; ``amounts``, (records, resources), are of records.
+
+    >>> _largest(np.array([0, 0]), np.array([0.0, 2.0]), np.array([4.0, 4.0]), np.array([[0.3, 0.1], [0.1, 0.5]]))
+    (array([0, 0]), array([0., 2.]), array([2., 4.]), array([0.3, 0.6]))
+    """
+    time = np.concatenate([start, end])
+    whose = np.concatenate([owner, owner])
+    order = np.lexsort((time, whose))
+    together = np.concatenate([amounts, -amounts])[order].cumsum(axis=0)
+    time, whose = time[order], whose[order]
+    largest = together.max(axis=1)
+    some = np.append((whose[1:] == whose[:-1]) & (time[1:] > time[:-1]), False) & (largest > NOTHING)
+    after = np.flatnonzero(some) + 1
+    return whose[some], time[some], time[after], largest[some]
 
 
 def _contended_clock(changes: Changes, windows: list[tuple[float, float]]) -> Callable[[FloatArray], FloatArray]:

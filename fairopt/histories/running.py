@@ -35,7 +35,7 @@ from fairopt.histories.changes import changes_of, check_capacity, choose_moments
 from fairopt.histories.entitlement import Entitlement
 from fairopt.histories.job_log import JobLog
 from fairopt.histories.judging import judge, request_of
-from fairopt.histories.reading import read_cluster, read_log_file
+from fairopt.histories.reading import cluster_of_log, read_cluster, read_log_file
 from fairopt.histories.received import received
 from fairopt.histories.result import History
 from fairopt.histories.setting import Setting, setting_of
@@ -59,9 +59,12 @@ _BINS = 200  # parts of the picture
 
 def history(
     log: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | pd.DataFrame | JobLog,
-    cluster: Instance | str | os.PathLike[str],
+    cluster: Instance | str | os.PathLike[str] | None = None,
     notion: NotionSpec = "drfh",
     *,
+    nodes: str | os.PathLike[str] | None = None,
+    associations: str | os.PathLike[str] | None = None,
+    licenses: str | os.PathLike[str] | None = None,
     windows: Sequence[tuple[Any, Any]] = (),
     every: float | str | None = None,
     moments: int | Literal["all"] | None = None,
@@ -84,10 +87,15 @@ def history(
         files: the later one counts), or a table of jobs (.csv, .parquet or a frame); each may be compressed by gzip. The modules
         ``fairopt.slurm.sacct_log``, ``fairopt.clusters.swf_log``, ``fairopt.kubernetes.pod_log`` and ``fairopt.histories.from_table``
         describe what is read.
-    cluster : Instance or path
+    cluster : Instance or path, optional
         Servers with their hosts, and the weights, queues, guarantees, owners and placement constraints of its users; their demands and
         numbers of tasks are not read. A job ran on the row that has its node among its hosts. It must know all owners of the log (by name,
-        as a user, a queue or an owner, or by the queue of the job), or none; then weights are 1.
+        as a user, a queue or an owner, or by the queue of the job), or none; then weights are 1. Left out for a
+        log of ``sacct`` with ``nodes``, and for one in the Standard Workload Format, whose header says how many processors there were.
+    nodes, associations, licenses : paths, optional
+        Instead of a cluster, for a log of ``sacct``: ``scontrol show nodes``, ``sacctmgr -P show assoc tree``, ``scontrol show licenses``,
+        as `fairopt.import_slurm` takes them. All nodes count, drained ones too, and every account and user of the log has its place
+        (:mod:`fairopt.slurm.past`).
     notion : str, tuple or Notion
         As `fairopt.compare` takes it.
     windows : sequence of (start, end)
@@ -136,8 +144,15 @@ def history(
         check_whole_number("moments", moments, 2, meaning=', or "all"')
     check_whole_number("seed", seed, 0)
     name, chosen = read_notion(notion)
+    told: tuple[str, ...] = ()
+    places = None
+    exports = nodes, associations, licenses
+    if cluster is None:
+        cluster, places, told = cluster_of_log(log, nodes=nodes, associations=associations, licenses=licenses, users=users, lenient=lenient)
+    elif any(each is not None for each in exports):
+        raise InvalidInstance("there are a cluster and exports of one (nodes, associations, licenses); give either")
     instance = read_cluster(cluster, changes)
-    jobs = read_log_file(log, instance, users=users, timezone=timezone, lenient=lenient)
+    jobs = read_log_file(log, instance, users=users, timezone=timezone, lenient=lenient, places=places)
     setting = setting_of(jobs, instance, chosen, lenient=lenient)
     periods = _windows(setting.log, windows, every)
     found = changes_of(setting)
@@ -177,7 +192,7 @@ def history(
             else "with resume= it could continue from there"
         )
         raise NoSolution(f"stopped after {judged:,} of {plural(number, 'moment')}, at {setting.log.clock.shown(until)}; {again}")
-    notes = [*setting.log.notes, *([note] if note else []), *_notes(setting, chosen)]
+    notes = [*told, *setting.log.notes, *([note] if note else []), *_notes(setting, chosen)]
     if number > most > 0:
         asked, of = plural(most, "moment"), plural(len(periods), "window")
         notes.append(f"{asked} were asked for; each of {of} is judged at two at least, {number:,} in all")

@@ -6,7 +6,8 @@ holds; for the other notions its weight is divided equally among its streams tha
 
 An owner is found in the cluster by its name: as a user, with weight, queue and placement; else as a queue; else as the owner of users that
 are in one queue, with the sum of their weights; else by the queue that the log names. If none is found, and the cluster has no queues, all
-weights are 1.
+weights are 1. Owners of a log that are numbers of it (in the Standard Workload Format) have weight 1 where the
+cluster, without queues in queues, does not list them: it may be a moment of the log.
 """
 
 from __future__ import annotations
@@ -97,6 +98,27 @@ class Setting:
     def n_streams(self) -> int:
         """The number of streams."""
         return self.owner.size
+
+    @property
+    def task_shares(self) -> FloatArray:
+        """What part of the cluster a task takes of each resource, (streams, resources)."""
+        return np.asarray(safe_ratio(self.demands, self.cluster.total_capacity))
+
+    @property
+    def mixed(self) -> BoolArray:
+        """Which owners have several streams, so that their dominant share is that of what these hold together, (owners,)."""
+        return np.asarray(np.bincount(self.owner, minlength=len(self.owners)) > 1)
+
+    def shares(self, tasks: FloatArray) -> FloatArray:
+        """Return the dominant share of each owner, (owners,), that holds so many tasks of its streams, (streams,)."""
+        number = len(self.owners)
+        found = np.bincount(self.owner, weights=tasks * self.task_share, minlength=number)
+        mixed = self.mixed
+        if mixed.any():
+            together = np.zeros((number, self.demands.shape[1]))
+            np.add.at(together, self.owner, tasks[:, None] * self.task_shares)
+            found[mixed] = together[mixed].max(axis=1)
+        return np.asarray(found)
 
     def instance(self, tasks: FloatArray) -> tuple[Instance, IntArray]:
         """Return the instance of the streams that have tasks, and which streams its users are; ``tasks``, (streams,)."""
@@ -267,6 +289,11 @@ def _owners(log: JobLog, cluster: Instance, lenient: bool) -> tuple[JobLog, IntA
     first = next((f"{log.places[n]}: " for n, place in zip(owners, found, strict=True) if place is None), "")
     if len(missing) == len(names) and not cluster.queues:
         return log, owner_of, names, [_Owner(None, 1.0, None, (), False) for _ in names]
+    if missing and log.numbered and not any(queue.parent for queue in cluster.queues):
+        some = plural(len(missing), "owner of the log is", "owners of the log are")
+        note = f"{some} not in the cluster: weight 1 beside the others"
+        log, missing = replace(log, notes=(*log.notes, note)), []
+        found = [_Owner(None, 1.0, None, (), False) if place is None else place for place in found]
     if not missing:
         return log, owner_of, names, [place for place in found if place is not None]
     if not lenient or len(missing) == len(names):
@@ -276,6 +303,7 @@ def _owners(log: JobLog, cluster: Instance, lenient: bool) -> tuple[JobLog, IntA
         raise InvalidInstance(
             f"{first}the cluster does not know the owner {_quoted(missing[0])}{hint}{more if len(missing) > 1 else ''}; {known}: name "
             f"{'it' if len(missing) == 1 else 'them'} there as users or queues, or name the queue of each job in the log"
+            + (", or give nodes and associations instead of the cluster (--nodes, --associations)" if log.inferred else "")
             + ("" if len(missing) == len(names) else ", or leave their jobs out with lenient=True or --lenient")
         )
     good = np.array([place is not None for place in found], bool)

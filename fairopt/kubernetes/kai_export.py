@@ -1,9 +1,10 @@
 """Queues of KAI that carry an allocation: quota, limit and weight over quota of GPU, CPU and memory.
 
-The quota of a leaf is what its whole tasks ask for, that of a queue above others their sum. A limit of -1 means no limit, and is always
-written: without it KAI would limit the queue to its quota. CPU is in thousandths of a core, memory in 10^6 bytes. All queues are in the
-queue ``cluster``, whose quota is the whole cluster, since KAI runs pods only in queues that have a parent. A priority above or below 100
-is a tier; in a queue that serves its queues one after the other, priorities of these say which comes first.
+The quota of a queue is what its whole tasks ask for, and what it is guaranteed and does not use now (`fairopt.clusters.quotas`). A limit
+of -1 means no limit, and is always written: without it KAI would limit the queue to its quota. CPU is in thousandths of a core, memory in
+10^6 bytes. All queues are in the queue ``cluster``, whose quota is the whole cluster, since KAI runs pods only in queues that have a
+parent. A priority above or below 100 is a tier; in a queue that serves its queues one after the other, priorities of these say which comes
+first.
 
 Source: KAI's API v2 of queues.
 """
@@ -91,11 +92,12 @@ def export_kai(
     objects = [_queue(root, None, _PRIORITY, {measure.key: dict(everything) for measure in known.values()})]
     for h, holder in enumerate(holders):
         amounts: dict[str, dict[str, float]] = {}
-        for r, (resource, measure) in enumerate(known.items()):
+        quota = holdings.quota(h)
+        for resource, measure in known.items():
             most = ceilings[h].get(resource)
             amounts[measure.key] = {
-                "quota": _in_units(int(holdings.total[h, r]), measure.key),
-                "limit": _NO_LIMIT if most is None else _in_units(most, measure.key) or _in_units(int(holdings.total[h, r]), measure.key),
+                "quota": _in_units(quota[resource], measure.key),
+                "limit": _NO_LIMIT if most is None else _in_units(most, measure.key) or _in_units(quota[resource], measure.key),
                 "overQuotaWeight": _number(holder.weight),
             }
         parent = names[holders[holder.parent].label] if holder.parent >= 0 else root

@@ -2,8 +2,9 @@
 
 * A **ResourceFlavor** is a group of identical servers, found by labels of nodes.
 * Every leaf of the tree of queues is a **ClusterQueue**, every queue above it a **Cohort**, all in the cohort ``cluster``. The nominal
-  quota of a ClusterQueue on a flavor is what its whole tasks there ask for; so the placement is in the quotas. What the tasks leave over is
-  a nominal quota of the cohort ``cluster``, which everybody may borrow.
+  quota of a ClusterQueue on a flavor is what its whole tasks there ask for, so the placement is in the quotas; and what it is guaranteed
+  and does not use now (`fairopt.clusters.quotas`), of a Cohort beyond the quotas in it. What is left over is a nominal quota of the cohort
+  ``cluster``, which everybody may borrow.
 * ``borrowingLimit`` keeps a queue within its limit, or within ``headroom`` times its quota; ``lendingLimit`` keeps what a queue does not
   lend of its guarantee. Where a limit is for several flavors together, it is divided among them by capacity: Kueue limits each by itself,
   and so their sum is never above it.
@@ -180,7 +181,7 @@ class _Objects:
         for name, groups in self.members.items():
             for r, resource in enumerate(self.measures):
                 there = int(self.holdings.capacity[groups, r].sum())
-                rest[name, resource] = max(there - int(self.holdings.held[roots][:, groups, r].sum()), 0)
+                rest[name, resource] = max(there - int(self.holdings.promised[roots][:, groups, r].sum()), 0)
         return {
             "apiVersion": _VERSION,
             "kind": "Cohort",
@@ -194,12 +195,17 @@ class _Objects:
         eligible = self.holdings.eligible(h)
         names = [name for name, groups in self.members.items() if eligible[groups].any()]
         held: _Amounts = {
+            (name, resource): int(self.holdings.promised[h, groups, r].sum())
+            for name, groups in self.members.items()
+            for r, resource in enumerate(self.measures)
+        }
+        uses = {
             (name, resource): int(self.holdings.held[h, groups, r].sum())
             for name, groups in self.members.items()
             for r, resource in enumerate(self.measures)
         }
         order = sorted(names, key=lambda name: -max(self._part(name, r, held[name, x]) for r, x in enumerate(self.measures)))
-        borrowing, lending = self._borrowing(h, names, held), self._lending(h, names, held)
+        borrowing, lending = self._borrowing(h, names, held, uses), self._lending(h, names, held)
         parent = self._parent(h)
         above = self.root if parent is None else self.names[parent]
         spec: dict[str, Any] = {"parentName": above} if not holder.leaf else {"cohortName": above}
@@ -207,8 +213,16 @@ class _Objects:
             spec["namespaceSelector"] = {"matchLabels": {"kubernetes.io/metadata.name": self.namespaces[self.namespace[h]]}}
             spec["resourceGroups"] = self._groups(order, held, borrowing, lending)
             spec["preemption"] = {"reclaimWithinCohort": "Any"}
-        elif borrowing or lending:
-            spec["resourceGroups"] = self._groups(order, dict.fromkeys(held, 0), borrowing, lending)
+        else:
+            below = [child for child, other in enumerate(self.holders) if other.parent == h]
+            inside = self.holdings.promised[below].sum(axis=0)
+            own = {
+                (name, resource): held[name, resource] - int(inside[self.members[name], r].sum())
+                for name in self.members
+                for r, resource in enumerate(self.measures)
+            }
+            if borrowing or lending or any(own.values()):
+                spec["resourceGroups"] = self._groups(order, own, borrowing, lending)
         spec["fairSharing"] = {"weight": _weight(holder.weight)}
         if not spec.get("resourceGroups", True):
             del spec["resourceGroups"]
@@ -249,19 +263,20 @@ class _Objects:
         """Return the flavors that a limit on groups of servers is for, of those that have the resource."""
         return [name for name in names if groups[self.members[name]].any() and self.holdings.capacity[self.members[name], r].any()]
 
-    def _borrowing(self, h: int, names: list[str], held: _Amounts) -> _Amounts:
-        """Return what a queue may have beyond its quotas."""
+    def _borrowing(self, h: int, names: list[str], quota: _Amounts, uses: _Amounts) -> _Amounts:
+        """Return what a queue may have beyond its quotas: at least what it uses beyond them."""
         most: _Amounts = {}
         keys = list(self.measures)
         if self.headroom is not None and self.holders[h].leaf:
-            most = {(name, x): enlarged(held[name, x], self.headroom) - held[name, x] for name in names for x in keys}
+            most = {(name, x): max(enlarged(uses[name, x], self.headroom) - quota[name, x], 0) for name in names for x in keys}
         for r, groups, amount, _ in self.holdings.limits(h):
             inside = self._inside(names, groups, r)
             there = [int(self.holdings.capacity[self.members[name], r].sum()) for name in inside]
-            spare = max(amount - sum(held[name, keys[r]] for name in inside), 0)
+            beyond = {name: max(uses[name, keys[r]] - quota[name, keys[r]], 0) for name in inside}
+            spare = max(amount - sum(quota[name, keys[r]] + beyond[name] for name in inside), 0)
             shares = whole_units([spare * each / sum(there) for each in there], spare) if inside else []
             for name, share in zip(inside, shares, strict=True):
-                most[name, keys[r]] = min(most.get((name, keys[r]), share), share)
+                most[name, keys[r]] = min(most.get((name, keys[r]), beyond[name] + share), beyond[name] + share)
         return most
 
     def _lending(self, h: int, names: list[str], held: _Amounts) -> _Amounts:
@@ -287,7 +302,7 @@ class _Objects:
                 f"nodes need the label {_LABEL} of their flavor (the commands are in the file), or name the labels that they have: "
                 "--flavor ROW=KEY=VALUE"
             )
-        self.notes += self.holdings.notes_of_weights()
+        self.notes += [*self.holdings.notes_of_weights(), *self.holdings.notes_of_promises()]
         several = [
             named(holder.label)
             for h, holder in enumerate(self.holders)

@@ -1,10 +1,10 @@
 """Queues of Volcano that carry an allocation, for its capacity plugin.
 
-``deserved`` is what the whole tasks of a queue ask for, and of a queue above others their sum; ``guarantee.resource`` is the part of it
-that the queue does not lend even when it is idle, and at least what the queues in it do not lend, as Volcano demands; ``capability`` is its
-limit, or ``headroom`` times what it deserves, and no more than the cluster has. So capability >= deserved >= guarantee. ``parent`` makes
-the tree, ``priority`` is the tier. The plugin divides what is idle in proportion to what queues deserve; ``weight`` counts for the
-proportion plugin alone, and is a whole number.
+``deserved`` is what the whole tasks of a queue ask for, and what it is guaranteed and does not use now (`fairopt.clusters.quotas`);
+``guarantee.resource`` is the part of it that the queue does not lend even when it is idle, and at least what the queues in it do not lend,
+as Volcano demands; ``capability`` is its limit, or ``headroom`` times what it holds, and no more than the cluster has. So capability >=
+deserved >= guarantee. ``parent`` makes the tree, ``priority`` is the tier. The plugin divides what is idle in proportion to what queues
+deserve; ``weight`` counts for the proportion plugin alone, and is a whole number.
 
 Source: Volcano's API v1beta1 of queues, and its capacity plugin.
 """
@@ -82,16 +82,16 @@ def export_volcano(
     reserved = _reserved(holdings)
     objects: list[dict[str, Any]] = []
     for h, holder in enumerate(holders):
-        held = {resource: int(holdings.total[h, r]) for r, resource in enumerate(measures)}
+        deserved = holdings.quota(h)
         spec: dict[str, Any] = {
             "parent": names[holders[holder.parent].label] if holder.parent >= 0 else "root",
             "weight": weights[h],
             "reclaimable": True,
-            "deserved": {measures[r].key: quantity(amount, measures[r]) for r, amount in held.items()},
+            "deserved": {measures[r].key: quantity(amount, measures[r]) for r, amount in deserved.items()},
         }
         if ceilings[h]:
             there = dict(zip(measures, holdings.capacity.sum(axis=0).tolist(), strict=True))
-            most = {r: min(amount, max(there[r], held[r])) for r, amount in ceilings[h].items()}
+            most = {r: min(amount, max(there[r], deserved[r])) for r, amount in ceilings[h].items()}
             spec["capability"] = {measures[r].key: quantity(amount, measures[r]) for r, amount in most.items()}
         if reserved[h]:
             spec["guarantee"] = {"resource": {measures[r].key: quantity(amount, measures[r]) for r, amount in reserved[h].items()}}
@@ -129,7 +129,7 @@ def _reserved(holdings: Holdings) -> list[dict[str, int]]:
         for r, groups, amount, _ in holdings.kept(h):
             if groups.all() and amount:
                 resource = holdings.resources[r]
-                reserved[h][resource] = max(min(amount, int(holdings.total[h, r])), reserved[h].get(resource, 0))
+                reserved[h][resource] = max(min(amount, int(holdings.promised[h, :, r].sum())), reserved[h].get(resource, 0))
         above = holdings.holders[h].parent
         if above >= 0:
             for resource, amount in reserved[h].items():

@@ -1,7 +1,7 @@
 """Queues of YuniKorn that carry an allocation: the partition ``default`` of its ``queues.yaml``.
 
-``guaranteed`` is what the whole tasks of a queue ask for, and of a queue above others their sum; ``max`` is its limit, or ``headroom``
-times what it is guaranteed. What is idle goes to the queues with the smallest part of their guarantee.
+``guaranteed`` is what the whole tasks of a queue ask for, and what it is guaranteed and does not use now (`fairopt.clusters.quotas`);
+``max`` is its limit, or ``headroom`` times what it holds. What is idle goes to the queues with the smallest part of their guarantee.
 
 Source: YuniKorn's ``configvalidator.go``: names of letters, digits, ``-`` and ``_``, at most 64, compared in small letters; what is
 guaranteed is within ``max``; the children of a queue are together guaranteed no more than the queue, and have a ``max`` within its.
@@ -76,8 +76,8 @@ def export_yunikorn(
     queues: list[dict[str, Any]] = []
     top: list[dict[str, Any]] = []
     for h, holder in enumerate(holders):
-        held = {measure.key: quantity(int(holdings.total[h, r]), measure) for r, measure in enumerate(measures.values())}
-        amounts = {"guaranteed": held}
+        quota = {measures[r].key: quantity(amount, measures[r]) for r, amount in holdings.quota(h).items()}
+        amounts = {"guaranteed": quota}
         if ceilings[h]:
             amounts["max"] = {measures[r].key: quantity(amount, measures[r]) for r, amount in ceilings[h].items()}
         queue: dict[str, Any] = {"name": names[holder.label], "resources": amounts}

@@ -10,6 +10,7 @@ import numpy as np
 from fairopt.clusters.holdings import Holder, owners_in_root
 from fairopt.errors import InvalidInstance
 from fairopt.instance import BoolArray, Instance
+from fairopt.slurm.queues import OF_QOS
 from fairopt.wording import did_you_mean, joined
 
 __all__ = ["ROOT", "UNKNOWN", "Accounts", "Place"]
@@ -49,10 +50,15 @@ class Accounts:
             if not node:
                 continue
             queue, parent = tree.queues[node - 1], int(tree.parent[node])
+            if OF_QOS in queue.name:  # within the queue of a user, who holds it
+                place_of[node] = place_of[parent]
+                continue
             above = tree.name(parent) if parent else ROOT
-            if queue.name.startswith(f"{above}/") and not len(tree.children(node)):
-                user, _, partition = queue.name.removeprefix(f"{above}/").partition("/")
-                place = Place(above, user, partition)
+            inner = [child for child in tree.children(node) if OF_QOS not in tree.name(child)]
+            if "/" in queue.name and not inner:  # of an account above, or of one with FairShare=parent, which is no queue
+                owner = above if queue.name.startswith(f"{above}/") else queue.name.partition("/")[0]
+                user, _, partition = queue.name.removeprefix(f"{owner}/").partition("/")
+                place = Place(owner, user, partition)
                 place_of[node] = add(Holder(queue.name, place_of[parent], tree.below[node], True, queue.weight, queue), place)
             else:
                 place_of[node] = accounts[queue.name] = add(

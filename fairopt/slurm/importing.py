@@ -16,6 +16,10 @@ its features with ``&``, ``|`` and parentheses, the types of its GPUs, required 
 (``account/user``), and the shapes of its jobs are users of the instance. Shares are the weight of a queue among the queues beside it,
 ``GrpTRES`` its limit. Slurm knows no guarantees. Without the associations, every owner is a queue of weight 1.
 
+**Limits of a QOS** (``sacctmgr -P show qos``) and of numbers of jobs are named limits: :mod:`fairopt.slurm.named_limits`.
+
+**Reservations**, maintenance included, keep nodes for their jobs: :mod:`fairopt.slurm.reservations`.
+
 **Licences** (``scontrol show licenses``) are named limits, ``license/ansys``, or resources of the cluster: :mod:`fairopt.slurm.licenses`.
 
 **Over time.** With ``sacct`` and a window, what is held is an average: :mod:`fairopt.slurm.sacct_window`.
@@ -34,19 +38,26 @@ import numpy as np
 from fairopt.clusters.account import Account
 from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.assembly import Demand, Nodes, assemble
+from fairopt.clusters.fields import Seen
 from fairopt.clusters.imported import Import
+from fairopt.clusters.queue_tree import Forest
 from fairopt.clusters.shapes import SOMEWHERE, Tasks
 from fairopt.clusters.speeds import Speeds, read_speeds
 from fairopt.errors import InvalidInstance
 from fairopt.instance import BoolArray
+from fairopt.instance.queues import Queue
+from fairopt.slurm.fields import ASSOCIATION, JOB, LICENSE, NODE, PARTITION, QOS, RESERVATION, seeing
 from fairopt.slurm.jobs import Job, read_job
 from fairopt.slurm.licenses import Licenses
+from fairopt.slurm.named_limits import NamedLimits
 from fairopt.slurm.nodes import Node, Partition, allowed_nodes, read_node, read_partitions
-from fairopt.slurm.queues import Associations
+from fairopt.slurm.qos import Qos, breaks, limits_of_job, read_qos, tiers_of
+from fairopt.slurm.queues import OF_QOS, Associations
 from fairopt.slurm.reading import read_records
+from fairopt.slurm.reservations import Reservations
 from fairopt.slurm.sacct_window import average_jobs
 from fairopt.slurm.sizes import Size, Sizes
-from fairopt.wording import plural
+from fairopt.wording import joined, plural
 
 __all__ = ["import_slurm"]
 
@@ -59,6 +70,8 @@ def import_slurm(
     partitions: str | os.PathLike[str] | None = None,
     *,
     licenses: str | os.PathLike[str] | None = None,
+    qos: str | os.PathLike[str] | None = None,
+    reservations: str | os.PathLike[str] | None = None,
     speeds: str | os.PathLike[str] | None = None,
     sacct: str | os.PathLike[str] | None = None,
     window: tuple[str, str] | None = None,
@@ -77,7 +90,7 @@ def import_slurm(
         ``scontrol show nodes``, as text or with ``--json`` (23.02 and later), ``sinfo --json`` (21.08 and later), or what slurmrestd
         answers.
     jobs : path
-        ``squeue --json`` (21.08 and later), or what slurmrestd answers.
+        ``squeue --json`` (21.08 and later), what slurmrestd answers, or ``scontrol show jobs`` as text.
     associations : path, optional
         The tree of accounts and users, their shares (weights) and ``GrpTRES`` (limits): ``sacctmgr -P show assoc tree``,
         ``sshare -a -l -P`` (which has no limits), or what slurmrestd answers. Without them all weights are 1.
@@ -86,6 +99,11 @@ def import_slurm(
         jobs that name none.
     licenses : path, optional
         ``scontrol show licenses``, as text or with ``--json``. Without them the licences of jobs are left out.
+    qos : path, optional
+        ``sacctmgr -P show qos``, or what slurmrestd answers: limits of the jobs of a QOS (:mod:`fairopt.slurm.qos`), as named limits.
+    reservations : path, optional
+        ``scontrol show reservations``, as text or with ``--json`` (:mod:`fairopt.slurm.reservations`). Without them a node that is reserved
+        is open to the jobs of the reservation that it names.
     speeds : path, optional
         A table of how much work a task does on nodes with a type of GPU or a feature (:mod:`fairopt.clusters.speeds`); default: 1. Slurm
         knows none: a job with ``--gpus=1`` takes whichever type its constraints allow.
@@ -132,14 +150,17 @@ def import_slurm(
         lacking = "a window to average over, such as 2026-11-22T15:00:00 2026-11-22T16:00:00" if window is None else "the export of sacct"
         raise InvalidInstance(f"an average needs the export of sacct and a window: give {lacking}, or neither")
     account = Account(lenient)
-    read = read_records(nodes, "nodes")
+    seen = Seen()
+    read = seeing(read_records(nodes, "nodes"), NODE, seen)
     listed = account.unique(account.read(read, read_node, "node"), "node")
-    offered: list[Node] = []
+    up: list[Node] = []
     for node in listed:
         if node.closed:
             account.leave_out("node", f"{node.part.place} ({node.name})", f"{node.closed}: offers nothing")
         else:
-            offered.append(node)
+            up.append(node)
+    reserved = Reservations(reservations, listed, account)
+    limiting = read_qos(qos, account)
     member = read_partitions(listed, partitions)
     known = {node.name for node in listed}
 
@@ -147,22 +168,29 @@ def import_slurm(
         good = [each for each in some if _is_known(each[0], known, member, nodes, account)]
         return [(replace(job, partitions=()), part) for job, part in good] if ignore_partitions else good
 
-    listed_jobs = account.unique(account.read(read_records(jobs, "jobs"), lambda part: read_job(part, users), "job"), "job")
+    listed_jobs = account.unique(
+        account.read(seeing(read_records(jobs, "jobs"), JOB, seen), lambda part: read_job(part, users), "job"), "job"
+    )
     states = Counter(job.state for job in listed_jobs)
     account.summary |= {"nodes": len(read), "jobs": len(listed_jobs), **{f"jobs {state}": n for state, n in states.items()}}
-    kept = checked((job, float(job.holds)) for job in _able_to_run(_widened(listed_jobs), account))
+    able = _within_limits(_able_to_run(_widened(listed_jobs), account), limiting, member, account)
+    if qos is None:
+        _note_qos(able, member, account)
+    kept = checked((job, float(job.holds)) for job in able)
     asked = [job.copies for job, _ in kept]
     if sacct is not None and window is not None:
         ran = checked(average_jobs(sacct, window, [job for job, _ in kept], users, account))
         kept = [(job, 0.0) for job, _ in kept] + ran
         asked += [0.0] * len(ran)
 
+    offered = reserved.offered(up, [job for job, _ in kept], account)
     allowed: dict[tuple[Any, ...], BoolArray] = {}
-    for job, _ in kept:
-        if job.constraints not in allowed:
-            allowed[job.constraints] = allowed_nodes(job, offered, member)
+    place_of = [(job.constraints, reserved.key(job)) for job, _ in kept]
+    for (job, _), place in zip(kept, place_of, strict=True):
+        if place not in allowed:
+            allowed[place] = allowed_nodes(job, offered, member, reserved.opens)
     all_sizes = Sizes((job for job, _ in kept), offered, member, account)
-    on_nodes = [all_sizes.of(job, allowed[job.constraints]) for job, _ in kept]
+    on_nodes = [all_sizes.of(job, allowed[place]) for (job, _), place in zip(kept, place_of, strict=True)]
     all_sizes.note()
     generic = sorted({name for size in on_nodes for name in size.demand} - {"cpu", "memory"})
     resources = ["cpu", "memory", *generic]
@@ -178,8 +206,12 @@ def import_slurm(
     _note_relaxations(kept, sizes, offered, index, account)
 
     columns = [*resources, *of_cluster.amounts]
-    row = {constraints: j for j, constraints in enumerate(allowed)}
-    tree = Associations(associations, listed_jobs, of_cluster.resource, account) if associations is not None else None
+    tiers = tiers_of(limiting)
+    row = {place: j for j, place in enumerate(allowed)}
+    tree = Associations(associations, listed_jobs, of_cluster.resource, account, tiers) if associations is not None else None
+    named = NamedLimits(limiting, member, tree, of_cluster.resource, offered, account)
+    queue = [tree.queue_of(job) for job, _ in kept] if tree is not None else _queues_of_tiers([job for job, _ in kept], tiers)
+    whose = {} if queue is None else {name: (job.account, job.user) for name, (job, _) in zip(queue, kept, strict=True)}
     found = assemble(
         "slurm",
         Nodes([node.name for node in offered], np.array([[node.offers.get(r, 0.0) for r in resources] for node in offered])),
@@ -188,20 +220,33 @@ def import_slurm(
             demands=np.array([[size.demand.get(r, 0.0) for r in columns] for size in sizes]).reshape(-1, len(columns)),
             number=np.array([copies * size.tasks for copies, size in zip(asked, sizes, strict=True)], float),
             allowed=np.array(list(allowed.values()), bool).reshape(len(allowed), len(offered)),
-            place=np.array([row[job.constraints] for job, _ in kept], int),
+            place=np.array([row[place] for place in place_of], int),
             where=[job.where for job, _ in kept],
             running=running,
-            queue=[tree.queue_of(job) for job, _ in kept] if tree is not None else None,
+            queue=queue,
+            kind=[named.kind(job, size.tasks) for (job, _), size in zip(kept, sizes, strict=True)],
         ),
         account,
         units={r: {"cpu": "CPUs", "memory": "GiB"}.get(r, "") for r in columns},
         shared=of_cluster.amounts,
-        forest=tree.forest([job for job, _ in kept], users, offered, account) if tree is not None else None,
+        forest=tree.forest([job for job, _ in kept], users, offered, account) if tree is not None else _forest_of_tiers(queue, tiers),
         own_weights=weights,
         demand=demand,
         what="job",
         speeds=None if speeds is None else _speeds(speeds, offered, {job.owner for job, _ in kept}, account),
+        limits=lambda instance, kinds: named.over(instance, kinds, whose),
     )
+    others = (
+        (partitions, "partitions", PARTITION),
+        (associations, "associations", ASSOCIATION),
+        (qos, "qos", QOS),
+        (licenses, "licenses", LICENSE),
+        (reservations, "reservations", RESERVATION),
+    )
+    for path, kind, fields in others:
+        if path is not None:
+            seeing(read_records(path, kind), fields, seen)
+    found = replace(found, notes=(*found.notes, *seen.notes()))
     return found if count_licenses or not of_cluster.amounts else of_cluster.as_limits(found)
 
 
@@ -247,6 +292,45 @@ def _able_to_run(jobs: list[Job], account: Account) -> list[Job]:
     return able
 
 
+def _within_limits(jobs: list[Job], qos: Mapping[str, Qos], member: Mapping[str, Partition], account: Account) -> list[Job]:
+    """Return the jobs that no limit of a QOS on single jobs keeps from ever starting, and leave out the others."""
+    kept = []
+    for job in jobs:
+        why = "" if job.holds else breaks(job, [each for each, _ in limits_of_job(job, qos, member)])
+        if why:
+            account.leave_out("job", job.where, f"breaks {why}, so it can never start", job.copies)
+        else:
+            kept.append(job)
+    return kept
+
+
+def _note_qos(jobs: Sequence[Job], member: Mapping[str, Partition], account: Account) -> None:
+    """Say which QOS may limit jobs, where their limits are not given."""
+    names = Counter(name for job in jobs for name in {job.qos, member[job.partition].qos if job.partition in member else ""} if name)
+    if set(names) - {"normal"}:
+        account.note(
+            f"{plural(sum(names.values()), 'job is', 'jobs are')} in the QOS {joined(sorted(names), 5)}, whose limits do not count: they "
+            "are in sacctmgr -P show qos (--qos)"
+        )
+
+
+def _queues_of_tiers(jobs: Sequence[Job], tiers: Mapping[str, int]) -> list[str] | None:
+    """Return the queue of each job where there are no associations and some QOS are tiers; else None."""
+    if not any(job.qos in tiers for job in jobs):
+        return None
+    return [f"{job.owner}{OF_QOS}{job.qos}" if job.qos in tiers else job.owner for job in jobs]
+
+
+def _forest_of_tiers(queues: Sequence[str] | None, tiers: Mapping[str, int]) -> Forest | None:
+    """Return queues of owners, with a queue in them for each QOS that is a tier."""
+    if queues is None:
+        return None
+    owners = dict.fromkeys(name.partition(OF_QOS)[0] for name in queues)
+    inner = [(name, *name.partition(OF_QOS)[::2]) for name in dict.fromkeys(queues) if OF_QOS in name]
+    found = [*map(Queue, owners), *(Queue(name, owner, tier=tiers[qos]) for name, owner, qos in inner)]
+    return Forest(tuple(found), system="Slurm", of_owner={owner: (owner,) for owner in owners})
+
+
 def _is_known(job: Job, known: set[str], member: Mapping[str, Partition], nodes: str | os.PathLike[str], account: Account) -> bool:
     """Return whether the partitions of a job, and the nodes on which it runs, are those of this cluster."""
     unknown = next((partition for partition in job.partitions if partition not in member), None)
@@ -267,6 +351,10 @@ def _note_relaxations(
     several = sum(size.several for size in sizes)
     if several:
         account.note(f"{plural(several, 'job')} on several nodes, divided into tasks that need not start together: a relaxation")
+    suspended = sum(job.state == "SUSPENDED" for job, _ in kept)
+    if suspended:
+        jobs = plural(suspended, "suspended job keeps its", "suspended jobs keep their")
+        account.note(f"{jobs} memory and generic resources: counted as running, with CPUs, too")
     together = len({job.heterogeneous for job, _ in kept if job.heterogeneous})
     if together:
         account.note(f"{plural(together, 'heterogeneous job')}, whose components count as jobs that need not start together: a relaxation")

@@ -7,6 +7,7 @@ What a job *asks for* (``tres_req_str``, ``tres_per_*``, ``memory_per_*``) and w
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +32,23 @@ ENDED: tuple[str, ...] = (
     "REVOKED",
 )
 ENDED += ("TIMEOUT", "LAUNCH_FAILED", "SPECIAL_EXIT")
-NOT_READY = ("Dependency", "DependencyNeverSatisfied", "JobHeldUser", "JobHeldAdmin", "BeginTime")
+NOT_READY: tuple[str, ...] = (
+    "Dependency",
+    "DependencyNeverSatisfied",
+    "JobHeldUser",
+    "JobHeldAdmin",
+    "BeginTime",
+    "Reservation",
+    "Cleaning",
+)
+NOT_READY += ("BurstBufferStageIn", "BurstBufferOperation", "FedJobLock", "JobHoldMaxRequeue", "Prolog")
+_NEVER = re.compile(  # reasons why a job cannot start, whatever ends: it breaks a limit on single jobs, or a budget is used up
+    r"Partition(Down|Inactive|NodeLimit|TimeLimit)|BadConstraints|Invalid(Account|QOS)|(QOS|Account)NotAllowed|MaxMemPerLimit"
+    r"|ReservationDeleted|DeadLine|TimeLimit|AssociationTimeLimit|QOSTimeLimit|QOSUsageThreshold|FrontEndDown|JobLaunchFailure"
+    r"|SystemFailure|launch[ _]failed.*|job[ _]requeued[ _]in[ _]held[ _]state"
+    r"|(Assoc|QOS)(Max|Min)\w*(PerJob\w*|PerNode\w*)|QOSMin\w*|(Assoc|QOS)Max(Node|Unknown)?\w*WallDuration\w*"
+    r"|(Assoc|QOS)(Grp|Max)(?!\w*RunMin)\w*(Minutes|Mins|Wall)\w*"
+)
 _MEMORY_SET = {"JOB_MEM_SET", "EXACT_MEMORY_REQUESTED"}  # flags of a job whose user named its memory: until 22.05, later
 _NO_GENERIC = ("cpu", "mem", "node", "billing", "energy", "vmem", "pages")
 
@@ -52,6 +69,8 @@ class Request:
         ``--exclusive``: all CPUs and generic resources of its nodes.
     types : tuple
         Types of generic resources, such as "gpu:a100".
+    threads : float
+        CPUs that it uses of each core (``--hint=nomultithread``: 1); 0: all.
     """
 
     amounts: dict[str, float]
@@ -61,11 +80,12 @@ class Request:
     tasks_per_node: float
     exclusive: bool
     types: tuple[str, ...]
+    threads: float = 0.0
 
     @property
     def key(self) -> tuple[Any, ...]:
         """The request as a key of a mapping."""
-        how = self.whole_memory, self.nodes, self.tasks, self.tasks_per_node, self.exclusive, self.types
+        how = self.whole_memory, self.nodes, self.tasks, self.tasks_per_node, self.exclusive, self.types, self.threads
         return tuple(sorted(self.amounts.items())), how
 
 
@@ -87,6 +107,10 @@ class Job:
         The first partition that it names; that it runs in.
     partitions, features, types, required, excluded
         What restricts where it may run.
+    reservation, qos : str
+        Names; empty if it has none.
+    minutes : float
+        Its time limit; inf if it has none, or if the export does not say.
     given : dict or None
         What it was allocated in all; None if it holds nothing, or if the export does not say.
     on : dict
@@ -109,6 +133,9 @@ class Job:
     features: str
     required: tuple[str, ...]
     excluded: tuple[str, ...]
+    reservation: str
+    qos: str
+    minutes: float
     request: Request
     given: dict[str, float] | None
     on: dict[str, float]
@@ -126,7 +153,7 @@ class Job:
     @property
     def constraints(self) -> tuple[Any, ...]:
         """What restricts where it may run, to tell shapes apart."""
-        return self.partitions, self.features, self.types, self.required, self.excluded
+        return self.partitions, self.features, self.types, self.required, self.excluded, self.reservation
 
     @property
     def where(self) -> str:
@@ -143,10 +170,12 @@ def read_job(part: Part, users: str) -> Job:
     state = next((state for state in states if state in (*HOLDS, *WAITS, *ENDED)), None)
     if state is None:
         part["job_state"].refuse(f"the state {', '.join(states) or 'is empty and'} is not known; the version of this export may be newer")
-    reason = part.get("state_reason").text("None")
+    reason = part.get("state_reason").text("None").partition(",")[0]
     why = f"ended ({state.lower()}): holds nothing and asks for nothing" if state in ENDED else ""
     if state in WAITS and reason in NOT_READY:
         why = f"not ready ({reason}): requests no resources yet"
+    elif state in WAITS and _NEVER.fullmatch(reason):
+        why = f"cannot start ({reason}), so it requests no resources"
     name, owner = part.get("account").text("") or "(no account)", part.get("user_name").text("") or "(no user)"
     holds = state in HOLDS
     partitions = tuple(words(part.get("partition")))
@@ -170,6 +199,9 @@ def read_job(part: Part, users: str) -> Job:
         features=part.get("features").text(""),
         required=() if why else tuple(parsed(part.get("required_nodes"), unfolded)),
         excluded=() if why else tuple(parsed(part.get("excluded_nodes"), unfolded)),
+        reservation=part.get("resv_name").text(""),
+        qos=part.get("qos").text(""),
+        minutes=math.inf if (limit := number(part.get("time_limit"))) is None or limit <= 0 else limit,
         request=_NO_REQUEST if why else _request(part),
         given=_given(part) if holds else None,
         on=_held(part) if holds else {},
@@ -230,11 +262,26 @@ def _request(part: Part) -> Request:
                 types |= {f"{base}:{kind}"} if kind else set()
     if not set(amounts) - {"cpu", "memory"}:  # generic resources are only in TRES strings where accounting tracks them
         amounts |= generic
+    by_generic = sum(amount * amounts.get(base, 0.0) for base, _, amount in parsed(part.get("cpus_per_tres"), gres))
+    amounts["cpu"] = max(cpus, by_generic)
     whole = _memory(part, amounts, nodes)
     exclusive = "none" in words(part.get("shared")) or "true" in words(part.get("exclusive"))
     return Request(
-        {name: amount for name, amount in amounts.items() if amount}, whole, nodes, tasks, per_node, exclusive, tuple(sorted(types))
+        {name: amount for name, amount in amounts.items() if amount},
+        whole,
+        nodes,
+        tasks,
+        per_node,
+        exclusive,
+        tuple(sorted(types)),
+        _threads(part.get("threads_per_core")),
     )
+
+
+def _threads(part: Part) -> float:
+    """Return how many CPUs of each core a job uses; 0: all (65,535 and 65,534 stand for that)."""
+    value = number(part) or 0.0
+    return value if value < 65_534 else 0.0
 
 
 def _memory(part: Part, amounts: dict[str, float], nodes: float) -> str:

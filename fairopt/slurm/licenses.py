@@ -108,7 +108,15 @@ class Licenses:
     def as_limits(self, found: Import) -> Import:
         """Return an import whose licences are named limits, of all users, and of queues that have a limit of them."""
         instance = found.instance
+        columns = {
+            resource: dict(zip(instance.users, instance.demands[:, instance.resources.index(resource)].tolist(), strict=True))
+            for resource in self.resource.values()
+        }
         limits: list[Limit] = []
+        for limit in instance.limits:
+            column = columns.get(limit.resource or "")
+            whose = [user for user in limit.users or instance.users if column is not None and column[user]]
+            limits.append(limit if column is None else Limit(limit.name, limit.bound, amounts={user: column[user] for user in whose}))
         for name, resource in self.resource.items():
             asked = dict(zip(instance.users, instance.demands[:, instance.resources.index(resource)].tolist(), strict=True))
             amounts = {user: amount for user, amount in asked.items() if amount}

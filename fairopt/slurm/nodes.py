@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,8 +17,11 @@ from fairopt.slurm.syntax import Features, features, finite, gres, number, words
 
 __all__ = ["Node", "Partition", "allowed_nodes", "read_node", "read_partitions"]
 
-_CLOSED = {"DOWN", "DRAIN", "DRAINED", "DRAINING", "ERROR", "FAIL", "FAILED", "FAILING", "FUTURE", "INVALID_REG", "MAINT", "NOT_RESPONDING"}
-_CLOSED |= {"NO_RESPOND", "UNKNOWN"}
+_CLOSED = {"DOWN", "DRAIN", "DRAINED", "DRAINING", "ERROR", "FAIL", "FAILED", "FAILING", "FUTURE", "INVALID_REG", "NOT_RESPONDING"}
+_CLOSED |= {"NO_RESPOND", "NO_RESP", "UNKNOWN", "INVAL"}
+_MAINTENANCE = {"MAINT", "MAINTENANCE"}
+_RESERVED = {"RESERVED", "RESV"} | _MAINTENANCE
+_MARKS = {"*": "NOT_RESPONDING", "$": "MAINT"}  # behind a state in short forms; others say nothing of what a node offers
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +36,25 @@ class Node:
     features: set[str]
     partitions: list[str]
     closed: str
+    reserved: bool  # it is in an active reservation, or in maintenance
+    maintenance: bool
+    reservation: str  # the name of it, as far as the node says
 
 
 @dataclass(slots=True)
 class Partition:
-    """The nodes of a partition, and the memory in MiB of a job that asks for none: per CPU, or per node."""
+    """The nodes of a partition, the memory in MiB of a job that asks for none (per CPU, or per node), and the QOS that limits jobs."""
 
     nodes: set[str]
     per_cpu: float = 0.0
     per_node: float = 0.0
+    qos: str = ""
 
 
 def read_node(part: Part) -> Node:
     """Read a node: what it offers, and why it offers nothing."""
-    states = {word.strip("*~#$@^!%-").upper() for text in words(part["state"]) for word in text.split("+")}
-    states |= {word.upper() for word in words(part.get("state_flags"))}
+    listed = [word.upper() for text in (*words(part["state"]), *words(part.get("state_flags"))) for word in text.split("+")]
+    states = {word.strip("*~#$@^!%-") for word in listed} | {_MARKS[word[-1]] for word in listed if word[-1:] in _MARKS}
     effective = finite(part.get("effective_cpus"))
     memory = finite(part["real_memory"]) - finite(part.get("specialized_memory"))
     offers = {"cpu": effective or finite(part["cpus"]), "memory": max(memory, 0.0) / 1024}
@@ -66,6 +73,9 @@ def read_node(part: Part) -> Node:
         set(words(part.get("active_features")) or words(part.get("features"))),
         words(part.get("partitions")),
         closed[0].lower() if closed else "",
+        bool(states & _RESERVED),
+        bool(states & _MAINTENANCE),
+        part.get("reservation").text("") or part.get("reservation_name").text(""),
     )
 
 
@@ -85,6 +95,8 @@ def read_partitions(nodes: Iterable[Node], path: str | os.PathLike[str] | None) 
         listed.update(names)
         partition = partitions.setdefault(part["name"].text(), Partition(set()))
         partition.nodes.update(names)
+        own = part.get("qos")
+        partition.qos = own.get("assigned").text("") if isinstance(own.value, dict) else own.text("")
         defaults = part.get("defaults")
         partition.per_cpu = _memory(part.get("default_memory_per_cpu"), defaults.get("partition_memory_per_cpu"))
         partition.per_node = _memory(part.get("default_memory_per_node"), defaults.get("partition_memory_per_node"))
@@ -98,8 +110,10 @@ def _memory(*parts: Part) -> float:
     return next((value for part in parts if (value := number(part)) and np.isfinite(value)), 0.0)
 
 
-def allowed_nodes(job: Job, nodes: Sequence[Node], partitions: Mapping[str, Partition]) -> BoolArray:
-    """Return where a job may run, (nodes,)."""
+def allowed_nodes(
+    job: Job, nodes: Sequence[Node], partitions: Mapping[str, Partition], opens: Callable[[Node, Job], bool] = lambda node, job: True
+) -> BoolArray:
+    """Return where a job may run, (nodes,); ``opens`` says whether reservations open a node to it."""
     inside = set().union(*(partitions[name].nodes for name in job.partitions if name in partitions))
     met: Features = features(job.features) if job.features else lambda has: True
     return np.array(
@@ -109,6 +123,7 @@ def allowed_nodes(job: Job, nodes: Sequence[Node], partitions: Mapping[str, Part
             and set(job.types) <= node.types
             and (not job.required or node.name in job.required)
             and node.name not in job.excluded
+            and opens(node, job)
             for node in nodes
         ],
         bool,

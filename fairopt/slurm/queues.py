@@ -3,12 +3,19 @@
 Every account above a job is a queue, and so is every user of an account, ``account/user``. A user may have an association for one
 partition, with shares and limits of its own; it stands beside the user's other associations, as ``account/user/partition``. A weight counts
 among the accounts and users with the same parent, as in Slurm's Fair Tree; nothing is multiplied down the tree.
+
+``FairShare=parent``, as Fair Tree has it: the children of such an *account* compare with its siblings, so the account is no queue, and its
+``GrpTRES`` is a named limit of its children. Such a *user* comes before all others of its account, so its weight is 1,000 times that of all
+of them together; where all users of an account are such, none has shares of its own, and they count alike.
 """
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 from typing import TypeAlias
 
 from fairopt.clusters.account import Account
@@ -20,17 +27,19 @@ from fairopt.slurm.associations import Key, key_of, limits_of, read_associations
 from fairopt.slurm.jobs import Job
 from fairopt.slurm.nodes import Node
 from fairopt.slurm.syntax import finite, number
-from fairopt.slurm.text import PARENT, Record, tree
+from fairopt.slurm.text import OVER_TIME, PARENT, Record, tree
 from fairopt.wording import joined, plural
 
-__all__ = ["Associations"]
+__all__ = ["OF_QOS", "Associations", "SplitLimits", "split_limits"]
 
+OF_QOS = "/qos:"
+"""Between the queue of a user and the name of a QOS that is a tier."""
 _LEAST = 0.001
+_FIRST = 1000.0  # times the shares of all others: of a user who comes first
 _ROOT = "root"
 _UNITS = {"cpu": ("cpu", 1.0), "mem": ("memory", 1024.0)}  # MiB -> GiB
-_Limits: TypeAlias = tuple[
-    dict[str, float], dict[str, float]
-]  # of the whole cluster by resource, and by type of generic resource ("gpu:a100")
+SplitLimits: TypeAlias = tuple[tuple[tuple[str, float], ...], tuple[tuple[str, float], ...]]
+"""Limits of the whole cluster by resource, and by type of generic resource ("gpu:a100")."""
 
 
 class Associations:
@@ -46,13 +55,27 @@ class Associations:
         The resources of licences, by name of the licence.
     account : Account
         Gets notes on what is left out.
+    tiers : mapping, optional
+        The tiers of QOS, by name; their jobs are in queues of their own, within those of their users.
     """
 
-    def __init__(self, path: str | os.PathLike[str], jobs: Iterable[Job], licenses: Mapping[str, str], account: Account) -> None:
-        self.path = path
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        jobs: Iterable[Job],
+        licenses: Mapping[str, str],
+        account: Account,
+        tiers: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        self.path, self.tiers = path, tiers
         self.parent: dict[str, str] = {}
         self.weight: dict[Key, float] = {}
-        self.limits: dict[Key, _Limits] = {}
+        self.limits: dict[Key, SplitLimits] = {}
+        self.group_jobs: dict[Key, float] = {}
+        self.user_jobs: dict[Key, float] = {}
+        self._account_of: dict[str, str] = {}  # of each queue of a user
+        self.merged: set[str] = set()  # accounts whose children compare with their siblings
+        first: list[Key] = []  # users who use the shares of their account
         left_out: set[str] = set()
         numbers: set[str] = set()
         records = _of_cluster(
@@ -63,9 +86,18 @@ class Associations:
             account.note("the associations do not say which account is in which: all are in the root (sacctmgr -P show assoc tree says it)")
         for part in records:
             key = key_of(part)
-            limit = _limits(part, licenses, left_out)
-            numbers |= _numbers(part)
+            limit = split_limits(limits_of(part), licenses, left_out)
+            for of, most in zip((self.group_jobs, self.user_jobs), _jobs(part), strict=True):
+                if most < math.inf:
+                    of[key] = most
+            numbers |= _over_time(part)
             shares = _shares(part.get("shares_raw") if isinstance(part, Record) else part["shares_raw"], account)
+            if shares == PARENT:
+                shares = 1.0
+                if key[1]:
+                    first.append(key)
+                else:
+                    self.merged.add(key[0])
             if key in self.weight and as_text:
                 name = f"{key[0]}/{key[1]}"
                 account.note(f"{name} has several associations, and no column Partition (sshare -m) tells them apart: the largest counts")
@@ -73,10 +105,90 @@ class Associations:
             self.weight[key], self.limits[key] = shares, limit
             if not key[1]:
                 self.parent[key[0]] = part.get("parent_account").text("")
+        self._put_first(first, account)
         if left_out:
             account.note(f"GrpTRES of {joined(sorted(left_out), 5)} are left out: they limit no resource of the instance")
         if numbers:
-            account.note(f"{joined(sorted(numbers))} of associations are left out: an instance limits resources, not numbers of jobs")
+            account.note(f"{joined(sorted(numbers))} of associations are budgets over time, which an instance does not have")
+
+    def _put_first(self, first: Sequence[Key], account: Account) -> None:
+        """Give users who use the shares of their account the weight of those who come first, where there are others."""
+        others: dict[str, float] = {}
+        own = set(first)
+        for key, weight in self.weight.items():
+            over = self._over(key[0] if key[1] else self.parent.get(key[0]))
+            if key not in own and (key[1] or key[0] not in self.merged) and over is not None:
+                others[over] = others.get(over, 0.0) + weight
+        beside = [key for key in first if others.get(self._over(key[0]) or _ROOT)]
+        for key in beside:
+            self.weight[key] = _FIRST * others[self._over(key[0]) or _ROOT]
+        if beside:
+            account.note(
+                f"{plural(len(beside), 'user')} with FairShare=parent, such as {beside[0][1]}, come before the other users of their "
+                f"account: counted with {_FIRST:,.0f} times the shares of all of them"
+            )
+        if len(first) > len(beside):
+            account.note(
+                f"{plural(len(first) - len(beside), 'user')} of accounts in which every user has FairShare=parent: Slurm serves them "
+                "in the order of submission; they count alike"
+            )
+        if self.merged:
+            account.note(
+                f"{plural(len(self.merged), 'account')} with FairShare=parent, such as {min(self.merged)}: those in it compare with the "
+                "accounts and users beside it"
+            )
+
+    def _over(self, account: str | None) -> str | None:
+        """Return an account, or the nearest above it that has shares of its own; None: the root."""
+        seen = set[str]()
+        while account in self.merged and account not in seen:
+            seen.add(account)
+            account = self.parent.get(account)
+        return None if not account or account == _ROOT else account
+
+    @property
+    def limited(self) -> set[str]:
+        """The resources, and types of generic resources, that an association limits."""
+        return {resource for split in self.limits.values() for part in split for resource, _ in part}
+
+    def is_in(self, queue: str, account: str) -> bool:
+        """Return whether a queue is below an account that has no queue of its own."""
+        name: str | None = self._account_of.get(queue, queue)
+        seen = set[str]()
+        while name and name not in seen:
+            if name == account:
+                return True
+            seen.add(name)
+            name = self.parent.get(name)
+        return False
+
+    def limits_of_merged(self) -> dict[str, SplitLimits]:
+        """Return the limits of accounts that have no queue of their own."""
+        return {name: self.limits[name, "", ""] for name in sorted(self.merged) if any(self.limits[name, "", ""])}
+
+    def jobs_of(self, job: Job) -> tuple[float, ...]:
+        """Return the limits on numbers of jobs that a job counts in."""
+        found, account, seen = [self.group_jobs.get(self.key(job)), self.user_jobs.get(self.key(job))], job.account, set[str]()
+        while account and account not in seen:
+            found.append(self.group_jobs.get((account, "", "")))
+            seen.add(account)
+            account = self.parent.get(account, "")
+        return tuple(limit for limit in found if limit is not None)
+
+    def limits_of_jobs(self) -> list[tuple[str, Callable[[str], bool], float]]:
+        """Return the limits on numbers of jobs: a title, whether a queue counts in it, and how many may run."""
+        found: list[tuple[str, Callable[[str], bool], float]] = []
+        for of, word in ((self.group_jobs, "GrpJobs"), (self.user_jobs, "MaxJobs")):
+            for key, jobs in of.items():
+                name = "/".join(filter(None, key))
+                if key[1]:
+                    found.append((f"{word} of {name}", partial(_is_of, name=name), jobs))
+                elif word == "GrpJobs":  # MaxJobs of an account is that of each user, which has it, too
+                    found.append((f"{word} of {name}", partial(self._below, account=key[0]), jobs))
+        return found
+
+    def _below(self, queue: str, account: str) -> bool:
+        return self.is_in(queue, account)
 
     def key(self, job: Job) -> Key:
         """Return the association of a job: of its user in its account, for its partition if there is one."""
@@ -84,8 +196,12 @@ class Associations:
         return own if job.partition and own in self.weight else (job.account, job.user, "")
 
     def queue_of(self, job: Job) -> str:
-        """Return the name of the queue of a job."""
-        return "/".join(filter(None, self.key(job)))
+        """Return the name of the queue of a job; of one whose QOS is a tier, that within the queue of its user."""
+        name = "/".join(filter(None, self.key(job)))
+        if job.qos in self.tiers:
+            name += f"{OF_QOS}{job.qos}"
+        self._account_of[name] = job.account
+        return name
 
     def forest(self, jobs: Sequence[Job], users: str, nodes: Sequence[Node], account: Account) -> Forest:
         """Return the accounts above the jobs, and their users."""
@@ -94,9 +210,12 @@ class Associations:
         for lacking, what in ((len(set(accounts) - set(self.parent)), "account"), (len(set(leaves) - set(self.weight)), "user")):
             if lacking:
                 account.note(f"the associations lack {plural(lacking, what)} of jobs: one share each")
-        queues = [self._queue(name, over, (name, "", ""), nodes) for name, over in self._above(accounts).items()]
-        queues += [self._queue("/".join(filter(None, key)), None if key[0] == _ROOT else key[0], key, nodes) for key in leaves]
-        of_owner = {name: (name,) for name in accounts if name != _ROOT} if users == "account" else None
+        above = self._above(accounts)
+        queues = [self._queue(name, self._over(over), (name, "", ""), nodes) for name, over in above.items() if name not in self.merged]
+        queues += [self._queue("/".join(filter(None, key)), self._over(key[0]), key, nodes) for key in leaves]
+        above_others = sorted({(self.queue_of(job), job.qos) for job in jobs if job.qos in self.tiers})
+        queues += [Queue(name, name.partition(OF_QOS)[0], tier=self.tiers[qos]) for name, qos in above_others]
+        of_owner = {name: (name,) for name in accounts if name not in (_ROOT, *self.merged)} if users == "account" else None
         return Forest(tuple(queues), system="Slurm", of_owner=of_owner)
 
     def _above(self, accounts: Iterable[str]) -> dict[str, str | None]:
@@ -115,13 +234,17 @@ class Associations:
         return above
 
     def _queue(self, name: str, over: str | None, key: Key, nodes: Sequence[Node]) -> Queue:
-        limit, by_type = self.limits.get(key, ({}, {}))
+        limit, by_type = self.limits.get(key, ((), ()))
         quotas = []
-        for kind, amount in by_type.items():
+        for kind, amount in by_type:
             hosts = [node.name for node in nodes if kind in node.types]
             if hosts:
                 quotas.append(Quota(hosts, limit={kind.partition(":")[0]: amount}, name=kind))
-        return Queue(name, over, self.weight.get(key, 1.0), limit=limit, quotas=quotas)
+        return Queue(name, over, self.weight.get(key, 1.0), limit=dict(limit), quotas=quotas)
+
+
+def _is_of(queue: str, name: str) -> bool:
+    return queue.partition(OF_QOS)[0] == name
 
 
 def _of_cluster(path: str | os.PathLike[str], records: list[Part], clusters: set[str]) -> list[Part]:
@@ -138,20 +261,17 @@ def _of_cluster(path: str | os.PathLike[str], records: list[Part], clusters: set
 
 def _shares(part: Part, account: Account) -> float:
     shares = finite(part) if number(part) is not None else 1.0
-    if shares == PARENT:
-        account.note("an association that uses its parent's shares counts as one share")
-        return 1.0
     if shares == 0:
         account.note(f"an association with no shares counts as {_LEAST} of one: Slurm lets it run where nobody else can")
         return _LEAST
     return shares
 
 
-def _limits(part: Part, licenses: Mapping[str, str], left_out: set[str]) -> _Limits:
-    """Return the limits of an association, and remember those that an instance cannot represent."""
+def split_limits(amounts: Mapping[str, float], licenses: Mapping[str, str], left_out: set[str]) -> SplitLimits:
+    """Return limits by TRES as limits of resources, and remember those that an instance cannot represent."""
     limit: dict[str, float] = {}
     by_type: dict[str, float] = {}
-    for name, amount in limits_of(part).items():
+    for name, amount in amounts.items():
         if name in _UNITS:
             resource, unit = _UNITS[name]
             limit[resource] = amount / unit
@@ -161,19 +281,20 @@ def _limits(part: Part, licenses: Mapping[str, str], left_out: set[str]) -> _Lim
             limit[resource] = amount
         else:
             left_out.add(name)
-    return limit, by_type
+    return tuple(limit.items()), tuple(by_type.items())
 
 
-def _numbers(part: Part) -> set[str]:
-    """Return the limits on numbers of jobs that an association has."""
-    jobs = part.get("max").get("jobs") if not isinstance(part, Record) else part
-    listed = {"GrpJobs": jobs.get("grp_jobs"), "MaxJobs": jobs.get("max_jobs")}
-    if not isinstance(part, Record):
-        listed = {"GrpJobs": jobs.get("per").get("count"), "MaxJobs": jobs.get("active")}
-    return {name for name, limit in listed.items() if _is_set(limit)}
+def _jobs(part: Part) -> tuple[float, float]:
+    """Return how many jobs may run: of all below the association, and of each user; inf: any number."""
+    if isinstance(part, Record):
+        listed = (part.get("grp_jobs"), part.get("max_jobs"))
+    else:
+        jobs = part.get("max").get("jobs")
+        listed = (jobs.get("per").get("count"), jobs.get("active"))
+    values = [number(each) for each in listed]
+    return tuple(math.inf if value is None or value < 0 else value for value in values)  # type: ignore[return-value]
 
 
-def _is_set(limit: Part) -> bool:
-    if isinstance(limit.value, str):
-        return bool(limit.value)
-    return limit.value != -1 and number(limit) not in (None, float("inf"))
+def _over_time(part: Part) -> set[str]:
+    """Return the budgets over time that a row of a table has."""
+    return {name for name in OVER_TIME if isinstance(part, Record) and part.get(name).value}

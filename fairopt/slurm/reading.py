@@ -16,8 +16,9 @@ from fairopt.clusters.json_export import Part, parse_json
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_text
 from fairopt.instance.hosts import unfolded
+from fairopt.slurm.job_text import job_blocks
 from fairopt.slurm.syntax import finite
-from fairopt.slurm.text import ASSOCIATIONS, blocks, table
+from fairopt.slurm.text import ASSOCIATIONS, QOS, blocks, table
 from fairopt.wording import figure
 
 __all__ = ["command_for", "parsed", "read_records"]
@@ -28,13 +29,18 @@ _COMMANDS = {  # from 23.02 on; before
     "jobs": ("squeue --json > jobs.json", "squeue --json > jobs.json"),
     "partitions": ("scontrol show partitions --json > partitions.json", "scontrol show partitions > partitions.txt"),
     "licenses": ("scontrol show licenses --json > licenses.json", "scontrol show licenses > licenses.txt"),
+    "reservations": ("scontrol show reservations --json > reservations.json", "scontrol show reservations > reservations.txt"),
     "associations": ("sacctmgr -P show assoc tree > associations.txt", "sacctmgr -P show assoc tree > associations.txt"),
+    "qos": ("sacctmgr -P show qos > qos.txt", "sacctmgr -P show qos > qos.txt"),
 }
 _TEXTS = {
     "nodes": ("NodeName", "scontrol show nodes > nodes.txt"),
     "partitions": ("PartitionName", "scontrol show partitions > partitions.txt"),
     "licenses": ("LicenseName", "scontrol show licenses > licenses.txt"),
+    "reservations": ("ReservationName", "scontrol show reservations > reservations.txt"),
 }
+_TABLES = {"associations": ASSOCIATIONS, "qos": QOS}
+_ALSO = {"qos": "QOS"}  # the name of a list in answers of other versions
 
 
 def command_for(kind: str, version: tuple[int, int] | None = None) -> str:
@@ -79,8 +85,12 @@ def read_records(path: str | os.PathLike[str], kind: str, needed: Sequence[str] 
     records: list[Part] | None = None
     if kind in _TEXTS and start.startswith(f"{_TEXTS[kind][0]}="):
         records = blocks(text, str(path), _TEXTS[kind][0])
-    elif kind == "associations" and "|" in start.partition("\n")[0]:
-        records = table(text, str(path), command_for(kind), ASSOCIATIONS, needed)
+    elif kind == "jobs" and start.startswith("JobId="):
+        records = job_blocks(text, str(path))
+    elif kind == "reservations" and start.startswith("No reservations"):
+        records = []
+    elif kind in _TABLES and "|" in start.partition("\n")[0]:
+        records = table(text, str(path), command_for(kind), _TABLES[kind], needed)
     elif start and start[0] not in "{[<":
         _refuse_text(path, kind, start)
     if records is None:
@@ -96,6 +106,8 @@ def read_records(path: str | os.PathLike[str], kind: str, needed: Sequence[str] 
 
 def _of_answer(export: Part, kind: str) -> list[Part]:
     command = command_for(kind, _version(export))
+    if isinstance(export.value, dict) and kind not in export.value and _ALSO.get(kind) in export.value:
+        kind = _ALSO[kind]
     if isinstance(export.value, dict) and kind not in export.value:
         for error in export.get("errors").value or []:
             export.refuse(f"Slurm answered with an error, {error}; export it again: {command}")
@@ -109,7 +121,7 @@ def _refuse_text(path: Path, kind: str, start: str) -> None:
     for other, (first, _) in _TEXTS.items():
         if start.startswith(f"{first}="):
             raise InvalidInstance(f"{path}: these are {other}, and {kind} are expected; export them: {command_for(kind)}")
-    what = "neither JSON nor text of Slurm" if kind in (*_TEXTS, "associations") else "not JSON"
+    what = "neither JSON nor text of Slurm" if kind in (*_TEXTS, *_TABLES, "jobs") else "not JSON"
     raise InvalidInstance(f'{path}: this is {what}: it starts with "{line}"; export it again: {command_for(kind)}')
 
 

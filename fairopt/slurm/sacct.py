@@ -1,4 +1,4 @@
-"""What ``sacct -P`` prints: a row for each job, or for each run of it, with ``|`` between the columns.
+"""What ``sacct -P`` prints: a row for each job, or for each run of it, with ``|`` between the columns; or ``sacct --json``.
 
 `COMMAND` makes a table for both uses: the average of a window (`fairopt.slurm.sacct_window`) and a history (`fairopt.slurm.sacct_log`).
 With ``-D``, a job that was requeued is listed once for each run.
@@ -19,6 +19,7 @@ from fairopt.errors import InvalidInstance
 from fairopt.files import read_bytes
 from fairopt.files.limits import check_table
 from fairopt.instance import IntArray
+from fairopt.slurm.sacct_json import json_columns
 from fairopt.slurm.text import NOTHING, Record, value_of
 from fairopt.wording import plural
 
@@ -58,15 +59,20 @@ class Sacct:
         The cells of each column, by its name in small letters: object arrays (rows,) of texts without space around them.
     lines : array (rows,)
         The line of each row.
+    places : tuple of str
+        The place of each row, of an export in JSON; else empty.
     """
 
     path: Path
     names: dict[str, str]
     columns: dict[str, Any]
     lines: IntArray
+    places: tuple[str, ...] = ()
 
     def where(self, row: int) -> str:
         """Return the place of a row."""
+        if self.places:
+            return self.places[row]
         return f"{self.path}, line {int(self.lines[row])}"
 
     def records(self) -> list[Part]:
@@ -79,7 +85,7 @@ class Sacct:
 
 
 def read_sacct(path: Path, needed: Sequence[str]) -> Sacct:
-    """Read a table, or one compressed by gzip.
+    """Read a table, or ``sacct --json``; either may be compressed by gzip.
 
     Raises
     ------
@@ -89,6 +95,8 @@ def read_sacct(path: Path, needed: Sequence[str]) -> Sacct:
     import pandas as pd
 
     data = read_bytes(path)
+    if data[:1000].lstrip()[:1] == b"{":
+        return _of_json(data, path)
     check_table(str(path), data.count(b"\n"), data.partition(b"\n")[0].count(b"|") + 1)
     if not data.strip():
         raise InvalidInstance(f"{path}: the file is empty; export it again: {COMMAND}")
@@ -106,6 +114,16 @@ def read_sacct(path: Path, needed: Sequence[str]) -> Sacct:
         raise InvalidInstance(f"{path}: there is no job; export it again: {COMMAND}")
     columns = {str(column).strip().lower(): frame[column].str.strip().to_numpy(object) for column in frame.columns}
     return Sacct(path, names, columns, lines if len(lines) == len(frame) else np.arange(2, len(frame) + 2))
+
+
+def _of_json(data: bytes, path: Path) -> Sacct:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInstance(f"{path}: {error}; export it again: sacct --json") from None
+    cells, places = json_columns(text, path, "sacct --json")
+    columns = {name: np.array(column, object) for name, column in cells.items()}
+    return Sacct(path, {name: name for name in columns}, columns, np.arange(1, len(places) + 1), tuple(places))
 
 
 def _whole_lines(data: bytes, path: Path) -> IntArray:

@@ -9,8 +9,12 @@ the answer better. `fairopt.slurm.sacct` reads the table.
 * It *waits* from ``Submit``, or from ``Eligible`` where that is later: before, it was held, or waited for another job or for a time.
   Without ``Submit`` the wait is not known, but for arrays: their tasks are there together, so that all wait when the first starts.
 * If the last ``Reason`` of its wait is neither priority nor resources but, say, a limit, its waiting time is excluded.
-* With ``-D``, a job that was requeued is listed once for each run.
-* Where it may run is not in the log. If the cluster file does not say it, jobs of a partition, constraints and types of GPU may run
+* With ``-D``, a job that was requeued is listed once for each run. A job that was resized is listed once for each size.
+* A job that was suspended (``Suspended``) kept its memory and its generic resources for that time, and not its CPUs. When that was is not
+  in the log; it counts at the end.
+* Times are local, or seconds since 1970 (``SLURM_TIME_FORMAT=%s``). Where clocks are put back, ``Elapsed`` tells the two hours apart.
+* Where it may run is not in the log; partition, features and types of GPUs say it where the nodes are given. Else, if the cluster file does
+  not say it, jobs of a partition, constraints and types of GPU may run
   wherever one of them ran.
 
 Memory is in GiB, and GPUs are ``gpu``, as `fairopt.import_slurm` names them.
@@ -19,8 +23,9 @@ Memory is in GiB, and GPUs are ``gpu``, as `fairopt.import_slurm` names them.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -35,10 +40,13 @@ from fairopt.slurm.jobs import ENDED, HOLDS, NOT_READY, WAITS, amounts_of
 from fairopt.slurm.licenses import PREFIX, licenses_in
 from fairopt.slurm.reading import parsed
 from fairopt.slurm.sacct import EMPTY, Sacct, read_sacct
-from fairopt.slurm.syntax import array_size, tres
+from fairopt.slurm.syntax import array_size, seconds, tres
 from fairopt.wording import plural
 
-__all__ = ["read_sacct_log"]
+__all__ = ["Places", "read_sacct_log"]
+
+Places: TypeAlias = Callable[[str, str, Sequence[str]], BoolArray]
+"""Partition, constraints and types of generic resources of a job, such as "gpu:a100", to rows of servers."""
 
 NEEDED = ("JobID", "Account", "User", "Start", "End", "AllocTRES")
 _KNOWN = (*HOLDS, *WAITS, *ENDED, "REQUEUED")
@@ -47,13 +55,24 @@ _UNREADY = "not ready: held, or waits for another job or for a time"
 _IN_ARRAY = "beyond the limit of its array, so it waits for other tasks of the array"
 
 
-def read_sacct_log(path: Path, cluster: Instance, *, users: str = "user", timezone: str | None = None, lenient: bool = False) -> Records:
+def read_sacct_log(
+    path: Path,
+    cluster: Instance,
+    *,
+    users: str = "user",
+    timezone: str | None = None,
+    lenient: bool = False,
+    places: Places | None = None,
+) -> Records:
     """Read what ``sacct -P`` printed, or that compressed by gzip.
 
     Parameters
     ----------
     users : {"user", "account"}
         The owner of a job: a user of an account, "account/user", or the account. Its queue is the account.
+    places : function, optional
+        Says on which rows of servers the jobs of a partition, with these constraints and types of generic resources, may run, (rows,).
+        Default: wherever one of them ran, unless the cluster says it.
 
     Raises
     ------
@@ -64,12 +83,18 @@ def read_sacct_log(path: Path, cluster: Instance, *, users: str = "user", timezo
     number, get, where = len(table.lines), table.columns, table.where
     empty = np.full(number, "", object)
     account, user = (np.where(get[name] == "", f"(no {name})", get[name]) for name in ("account", "user"))
-    clock = Clock.dates(timezone)
-    submit, eligible, start, end = (_dates(get.get(name, empty), clock, where, name) for name in ("submit", "eligible", "start", "end"))
+    clock = Clock.dates("UTC" if timezone is None and _is_epoch(get["start"]) else timezone)
+    submit, eligible, start, end = (_dates(get.get(name, empty), clock, table, name) for name in ("submit", "eligible", "start", "end"))
     given, asked = get["alloctres"], get.get("reqtres", empty)
     never = np.isin(given, EMPTY)
+    suspended = np.nan_to_num(_lengths(get.get("suspended", empty)))
     start = np.where(never, np.nan, start)
-    end = clock.later_of_two(end, end < start)
+    start = _from_resize(get["jobid"], submit, start, end)
+    with np.errstate(invalid="ignore"):
+        start = clock.later_of_two(start, start < submit)
+        end = clock.later_of_two(end, end < start)
+        lasted = _lengths(get.get("elapsed", empty)) + suspended
+        end = clock.later_of_two(end, np.abs(end + 3600 - start - lasted) < 1)
     demands, shape, nodes_given = _demands(given, asked, never, cluster, table)
     listed, node_names, hosts_of = _nodes(get.get("nodelist", empty), table)
     records = Records(
@@ -98,15 +123,51 @@ def read_sacct_log(path: Path, cluster: Instance, *, users: str = "user", timezo
     for word in np.unique(state[strange].astype(str)):
         records.leave_out(state == word, f"its state, {word}, is not known")
     keys = [get.get(name, empty) for name in ("partition", "constraints")] + [_types(asked)]
-    extra: dict[str, Any] = {"listed": listed, "nodes": nodes_given, "key": np.array(list(map("|".join, zip(*keys, strict=True))), object)}
+    extra: dict[str, Any] = {"listed": listed, "nodes": nodes_given, "key": np.array(list(map("\n".join, zip(*keys, strict=True))), object)}
     good = ~strange & ~np.array(["." in name for name in records.job], bool)
     records.keep(good)
-    _place(records, {name: cells[good] for name, cells in extra.items()}, node_names, hosts_of, cluster)
+    extra["suspended"] = suspended
+    _place(records, {name: cells[good] for name, cells in extra.items()}, node_names, hosts_of, cluster, places)
     return records
 
 
-def _dates(cells: Any, clock: Clock, where: Any, name: str) -> FloatArray:
+def _is_epoch(cells: Any) -> bool:
+    """Return whether times are seconds since 1970, as SLURM_TIME_FORMAT=%s has them."""
+    some = [cell for cell in cells.tolist() if cell not in EMPTY]
+    return bool(some) and all(cell.isdigit() and 9 <= len(cell) <= 11 for cell in some)
+
+
+def _lengths(cells: Any) -> FloatArray:
+    """Return lengths of time in seconds, nan where there is none."""
+    import pandas as pd
+
+    code, found = pd.factorize(cells)
+    lengths = [np.nan if (length := seconds(str(text))) is None else length for text in found]
+    return np.array(lengths, float)[code]
+
+
+def _from_resize(job: Any, submit: FloatArray, start: FloatArray, end: FloatArray) -> FloatArray:
+    """Return starts, that of a resized job from its resize on.
+
+    Its record from then on has the start of the job and, as the time of submission, that of the resize, at which the record before ends.
+    """
+    import pandas as pd
+
+    late = np.flatnonzero(submit > start)
+    if not late.size:
+        return start
+    code = pd.factorize(job)[0]
+    ends = set(zip(code.tolist(), end.tolist(), strict=True))
+    resized = [n for n in late.tolist() if (code[n], submit[n]) in ends]
+    found = start.copy()
+    found[resized] = submit[resized]
+    return found
+
+
+def _dates(cells: Any, clock: Clock, table: Sacct, name: str) -> FloatArray:
     texts = np.where(np.isin(cells, EMPTY), None, cells)
+    if _is_epoch(cells):
+        return np.array([np.nan if text is None else float(text) for text in list(texts)]) - (clock.zero or 0.0)
     try:
         return clock.seconds(texts)
     except (ValueError, TypeError):
@@ -115,9 +176,11 @@ def _dates(cells: Any, clock: Clock, where: Any, name: str) -> FloatArray:
                 clock.seconds([text])
             except (ValueError, TypeError):
                 raise InvalidInstance(
-                    f'{where(row)}: {name.title()}: "{str(text)[:40]}" is not a time such as 2026-11-22T15:02:00'
+                    f'{table.where(row)}: {name.title()}: "{str(text)[:40]}" is not a time such as 2026-11-22T15:02:00'
                 ) from None
-        raise
+        raise InvalidInstance(
+            f"{table.path}: some times of {name.title()} have a time zone, and others have none; export it again"
+        ) from None
 
 
 def _demands(given: Any, asked: Any, never: BoolArray, cluster: Instance, table: Sacct) -> tuple[FloatArray, IntArray, FloatArray]:
@@ -213,7 +276,9 @@ def _waits(records: Records, eligible: FloatArray, known: bool, reason: Any) -> 
         records.why[(reason == word) & (records.why == "")] = why
 
 
-def _place(records: Records, extra: dict[str, Any], names: list[str], hosts_of: list[list[str]], cluster: Instance) -> None:
+def _place(
+    records: Records, extra: dict[str, Any], names: list[str], hosts_of: list[list[str]], cluster: Instance, places: Places | None
+) -> None:
     """Divide jobs by their nodes, and find the rows of servers on which they ran."""
     import pandas as pd
 
@@ -224,7 +289,7 @@ def _place(records: Records, extra: dict[str, Any], names: list[str], hosts_of: 
         bad = np.array(missing, bool)[extra["listed"]]
         if bad.any():
             name = next(name for name in hosts_of[extra["listed"][int(np.argmax(bad))]] if name in unknown)
-            good = records.refuse(bad, unknown_server(name, cluster))
+            good = records.refuse(bad, f"{unknown_server(name, cluster)}, or give the nodes instead of the cluster (--nodes)")
             records.keep(good)
             extra = {key: cells[good] for key, cells in extra.items()}
             if not good.any():
@@ -256,10 +321,50 @@ def _place(records: Records, extra: dict[str, Any], names: list[str], hosts_of: 
     per_task = records.demands[records.shape] / nodes[index][:, None]
     records.demands, records.shape = distinct(per_task)
     records.tasks = records.tasks * np.where(counts > 0, counts, nodes[index])
-    code, found = pd.factorize(extra["key"][index])
+    records.place = np.zeros(len(index), np.int64)
+    extra = {name: cells[index] for name, cells in extra.items()}
+    extra["key"] = _without_cpus(records, extra["suspended"], extra["key"], cluster)
+    code, found = pd.factorize(extra["key"])
     records.place = np.asarray(code, np.int64)
     check_array(where(0).partition(", ")[0], "kinds of jobs and servers", len(found), cluster.n_servers, of_bytes=1)
+    if places is not None:
+        records.inferred = False
+        kinds = [
+            (partition, constraints, types.split(",") if types else [])
+            for partition, constraints, types in (key.split("\n") for key in found)
+        ]
+        records.allowed = np.array([places(*kind) for kind in kinds], bool).reshape(len(found), cluster.n_servers)
+        records.allowed[~records.allowed.any(axis=1)] = True
+        return
     records.allowed = np.zeros((len(found), cluster.n_servers), bool)
     ran = records.row >= 0
     records.allowed[records.place[ran], records.row[ran]] = True
     records.allowed[~records.allowed.any(axis=1)] = True
+
+
+def _without_cpus(records: Records, suspended: FloatArray, key: Any, cluster: Instance) -> Any:
+    """Divide records of jobs that were suspended: with all they had, then without CPUs; return ``key`` for all records."""
+    ran = np.isfinite(records.start) & (suspended > 0)
+    last = np.flatnonzero(ran & np.isfinite(records.end))
+    if not last.size:
+        return key
+    resources = [name != "cpu" for name in cluster.resources]
+    rest = records.demands * np.array(resources, float)
+    keeps = last[rest[records.shape[last]].any(axis=1)]
+    cut = records.end[last] - np.minimum(suspended[last], records.end[last] - records.start[last])
+    ends = records.end.copy()
+    ends[last] = cut
+    for name in ("job", "user", "queue", "tasks", "why", "row", "place"):
+        column = getattr(records, name)
+        setattr(records, name, np.concatenate([column, column[keeps]]))
+    number = len(records.demands)
+    records.demands, shape = distinct(np.concatenate([records.demands, rest]))
+    records.shape = shape[np.concatenate([records.shape, records.shape[keeps] + number])]
+    records.submit = np.concatenate([records.submit, ends[keeps]])
+    records.start = np.concatenate([records.start, ends[keeps]])
+    records.end = np.concatenate([ends, records.end[keeps]])
+    where, rows = records.where, np.concatenate([np.arange(key.size), keeps])
+    records.where = lambda n: where(int(rows[n]))
+    jobs = plural(len(set(records.job[last].tolist())), "job was", "jobs were")
+    records.notes.append(f"{jobs} suspended for a time: without CPUs at the end of the run, as the log does not say when")
+    return np.concatenate([key, key[keeps]])

@@ -7,7 +7,9 @@ tasks must start together, so the optimum is a relaxation.
 **What runs** demands what it was given. **What waits** demands what running jobs with the same request were given; without such jobs, what
 it asks for, and:
 
-* its CPUs are rounded up to whole cores, where running jobs have whole cores, and more CPUs than they asked for;
+* its CPUs are rounded up to whole cores, where running jobs have whole cores, and more CPUs than they asked for; a job that uses fewer
+  threads of a core than there are (``--threads-per-core``, ``--hint=nomultithread``) has all CPUs of its cores;
+* ``--cpus-per-gpu`` and ``--mem-per-gpu`` count for each generic resource;
 * a job that names no memory gets ``DefMemPerCPU`` or ``DefMemPerNode`` of its partition;
 * without these, and with ``--mem=0``, it gets all memory of its nodes: it demands as much as the smallest node that it may run on has;
 * ``--exclusive`` demands as many CPUs and generic resources as every node that it may run on has.
@@ -50,6 +52,10 @@ def _divided(total: Mapping[str, float], request: Request, nodes: float) -> Size
     pieces = nodes if by_node or request.tasks < nodes or _uneven(total, request.tasks) else request.tasks
     pieces = max(pieces, 1.0) if nodes > 1 else 1.0
     return Size(pieces, {name: amount / pieces for name, amount in total.items()}, nodes > 1)
+
+
+def _fits(amounts: Mapping[str, float], node: Node) -> bool:
+    return all(amount <= node.offers.get(name, 0.0) for name, amount in amounts.items())
 
 
 def _uneven(amounts: Mapping[str, float], pieces: float) -> bool:
@@ -119,10 +125,17 @@ class Sizes:
         each = {name: amount / request.nodes for name, amount in request.amounts.items()}
         if request.whole_memory == "none" and (default := self._default(job)):
             each["memory"] = default / 1024
-        fitting = [node for node in nodes if all(amount <= node.offers.get(name, 0.0) for name, amount in each.items())]
-        if fitting and self._whole_cores:
-            threads = min(node.threads for node in fitting)
-            each["cpu"] = math.ceil(each.get("cpu", 0.0) / threads) * threads
+
+        def cpus(node: Node) -> float:
+            """Return the CPUs of the cores that the job needs on a node: it may use fewer threads of a core than there are."""
+            asked, used = each.get("cpu", 0.0), min(request.threads or node.threads, node.threads)
+            return math.ceil(asked / used) * node.threads if self._whole_cores or used < node.threads else asked
+
+        fitting = [node for node in nodes if _fits(each | {"cpu": each.get("cpu", 0.0) if not request.threads else cpus(node)}, node)]
+        if fitting:
+            each["cpu"] = cpus(min(fitting, key=lambda node: node.threads))
+        elif nodes and request.threads:
+            each["cpu"] = min(map(cpus, nodes))
         if fitting and request.whole_memory and "memory" not in each and self._memory_is_shared:
             each["memory"] = min(node.offers["memory"] for node in fitting)
         if fitting and request.exclusive:

@@ -17,12 +17,13 @@ from collections.abc import Callable
 
 from fairopt.clusters.json_export import Part
 
-__all__ = ["array_size", "features", "finite", "gres", "licenses", "mebibytes", "number", "tres", "words"]
+__all__ = ["array_size", "features", "finite", "gres", "licenses", "mebibytes", "number", "seconds", "tres", "words"]
 
 _SCALE = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)(?:i?B)?", re.ASCII | re.IGNORECASE)
 _DEEPEST = 100  # parentheses inside parentheses
 _LARGEST = 1e60
+_LENGTH = re.compile(r"(?:(?:(\d{1,6})-)?(\d{1,9}):)?(\d{1,9}):(\d{1,2}(?:\.\d+)?)", re.ASCII)  # days-hours:minutes:seconds
 _RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18})(?::(\d{1,18}))?)?", re.ASCII)  # first, last, step
 
 Features = Callable[[set[str]], bool]
@@ -126,6 +127,19 @@ def licenses(text: str) -> list[dict[str, float]]:
             amounts[name] = amounts.get(name, 0.0) + float(number or 1)
         found.append(amounts)
     return found
+
+
+def seconds(text: str) -> float | None:
+    """Return a length of time as Slurm writes it; None for one without an end, or if it is none.
+
+    >>> seconds("1-12:00:00"), seconds("02:30:00"), seconds("00:45"), seconds("01:02.5"), seconds("UNLIMITED")
+    (129600.0, 9000.0, 45.0, 62.5, None)
+    """
+    match = _LENGTH.fullmatch(text.strip())
+    if match is None:
+        return None
+    days, hours, minutes, rest = (float(part or 0) for part in match.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + rest
 
 
 def array_size(text: str) -> int:

@@ -4,7 +4,9 @@
 ``scontrol show nodes``                   ``NodeName=cn1 ...``, in blocks or one per line
 ``scontrol show partitions``              ``PartitionName=batch ...``
 ``scontrol show licenses``                ``LicenseName=ansys ...``
+``scontrol show reservations``            ``ReservationName=course ...``
 ``sacctmgr -P show assoc [tree]``         a table with ``|`` between columns
+``sacctmgr -P show qos``                  the same
 ``sshare -a -l -P``                       the same; an account is indented below its parent
 ========================================  ===============================================
 
@@ -21,14 +23,14 @@ fairopt.errors.InvalidInstance: nodes.txt, line 1: RealMemory: expected a number
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from fairopt.clusters.json_export import Part
 from fairopt.errors import InvalidInstance
 from fairopt.wording import plural
 
-__all__ = ["ASSOCIATIONS", "NOTHING", "PARENT", "Record", "blocks", "table", "tree", "value_of"]
+__all__ = ["ASSOCIATIONS", "NOTHING", "OVER_TIME", "PARENT", "QOS", "Record", "blocks", "others_in", "table", "tree", "value_of"]
 
 PARENT = 0x7FFFFFFF  # shares_raw of an association that uses those of its parent
 NOTHING = ("(null)", "N/A", "n/a", "None", "None assigned", "Unknown", "UNLIMITED")
@@ -49,6 +51,15 @@ _FIELDS = {  # of scontrol: the name in the text, the name in the JSON
     "Nodes": "nodes",
     "DefMemPerCPU": "default_memory_per_cpu",
     "DefMemPerNode": "default_memory_per_node",
+    "QoS": "qos",
+    "ReservationName": "reservation",
+    "StartTime": "start_time",
+    "EndTime": "end_time",
+    "Flags": "flags",
+    "TRES": "tres",
+    "Users": "users",
+    "Groups": "groups",
+    "Accounts": "accounts",
     **{name: name for name in ("LicenseName", "Total", "Reserved", "LastDeficit")},
 }
 ASSOCIATIONS = {  # columns of sacctmgr and sshare
@@ -64,8 +75,47 @@ ASSOCIATIONS = {  # columns of sacctmgr and sshare
     "grpjobs": "grp_jobs",
     "maxjobs": "max_jobs",
 }
+OVER_TIME = ("GrpTRESMins", "GrpTRESRunMins", "GrpWall", "MaxTRESMins")
+"""Columns of associations that are budgets over time."""
+ASSOCIATIONS |= {name.lower(): name for name in OVER_TIME}
+QOS = {  # columns of sacctmgr show qos
+    "name": "name",
+    "priority": "priority",
+    "preempt": "preempt",
+    "flags": "flags",
+    "grptres": "GrpTRES",
+    "maxtrespu": "MaxTRESPU",
+    "maxtresperuser": "MaxTRESPU",
+    "maxtrespa": "MaxTRESPA",
+    "maxtresperaccount": "MaxTRESPA",
+    "maxtres": "MaxTRES",
+    "maxtrespj": "MaxTRES",
+    "maxtresperjob": "MaxTRES",
+    "maxtrespernode": "MaxTRESPerNode",
+    "maxtrespn": "MaxTRESPerNode",
+    "maxwall": "MaxWall",
+    "grpjobs": "GrpJobs",
+    "maxjobspu": "MaxJobsPU",
+    "maxjobsperuser": "MaxJobsPU",
+    "maxjobspa": "MaxJobsPA",
+    "maxjobsperaccount": "MaxJobsPA",
+    "mintres": "MinTRES",
+    "mintrespj": "MinTRES",
+    "grptresmins": "GrpTRESMins",
+    "grptresrunmins": "GrpTRESRunMins",
+    "grpwall": "GrpWall",
+    "maxtresmins": "MaxTRESMins",
+    "maxtresrunminspu": "MaxTRESRunMinsPU",
+    "maxtresrunminspa": "MaxTRESRunMinsPA",
+    "usagethres": "UsageThres",
+}
 _NUMBERS = {"cpus", "effective_cpus", "real_memory", "specialized_memory", "default_memory_per_cpu", "default_memory_per_node"}
+_NUMBERS |= {"grp_jobs", "max_jobs", "priority", "GrpJobs", "MaxJobsPU", "MaxJobsPA"}
 _NUMBERS |= {"shares_raw", "tasks", "threads", "Total", "Reserved", "LastDeficit"}
+
+
+_ANY = re.compile(r"(?<!\S)([A-Za-z][\w:/]*)=(\S*)")
+_FREE = re.compile(r"(?<!\S)(?:OS|Reason|Comment|AdminComment|SystemComment|Extra|JobName|Command|WorkDir|Std\w+|SubmitLine)=\S*")
 
 
 class Record(Part):
@@ -77,13 +127,16 @@ class Record(Part):
         The value of each field, and its name in the text, by its name in the JSON.
     file : str
     line : int
+    others : mapping, optional
+        The texts of the other fields, by their names in the text.
     """
 
-    __slots__ = ("names",)
+    __slots__ = ("names", "others")
 
-    def __init__(self, fields: Mapping[str, tuple[Any, str]], file: str, line: int) -> None:
+    def __init__(self, fields: Mapping[str, tuple[Any, str]], file: str, line: int, others: Mapping[str, str] | None = None) -> None:
         super().__init__({key: value for key, (value, _) in fields.items()}, f"{file}, line {line}")
         self.names = {key: name for key, (_, name) in fields.items()}
+        self.others = others or {}
 
     def get(self, key: str) -> Part:
         """As of a Part."""
@@ -104,16 +157,28 @@ def blocks(text: str, file: str, first: str) -> list[Part]:
     Values may have spaces (``OS``, ``Reason``), so only known fields are looked for; the first of a name counts.
     """
     known = re.compile(rf"(?<!\S)({'|'.join(map(re.escape, _FIELDS))})=(\S*)")
-    found: list[tuple[int, dict[str, tuple[Any, str]]]] = []
+    found: list[tuple[int, dict[str, tuple[Any, str]], dict[str, str]]] = []
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith(f"{first}="):
-            found.append((number, {}))
+            found.append((number, {}, {}))
         if found:
             for name, value in known.findall(line):
                 key = _FIELDS[name]
                 found[-1][1].setdefault(key, (value_of(key, value), name))
+            found[-1][2].update(others_in(line, _FIELDS))
     missing = {key: (None, name) for name, key in _FIELDS.items()}
-    return [Record(missing | fields, file, number) for number, fields in found]
+    return [Record(missing | fields, file, number, others) for number, fields, others in found]
+
+
+def others_in(line: str, known: Collection[str]) -> dict[str, str]:
+    """Return the texts of fields that are not known, but for what follows a text of people, which may look like fields.
+
+    >>> others_in("   Weight=10 Owner=N/A Comment=use a=b", ["State"])
+    {'Weight': '10', 'Owner': 'N/A', 'Comment': 'use'}
+    """
+    free = _FREE.search(line)
+    line = line if free is None else line[: free.end()]
+    return {name: value for name, value in _ANY.findall(line) if name not in known}
 
 
 def table(text: str, file: str, command: str, columns: Mapping[str, str], needed: Sequence[str] = ()) -> list[Part]:
@@ -147,13 +212,16 @@ def table(text: str, file: str, command: str, columns: Mapping[str, str], needed
                 f"{file}, line {number}: {plural(len(cells), 'cell')} for {plural(len(head), 'column')}; export it again: {command}"
             )
         fields: dict[str, tuple[Any, str]] = {}
+        others: dict[str, str] = {}
         for name, cell in zip(head, cells, strict=True):
             key = columns.get(name.lower())
+            if key is None:
+                others[name] = cell
             if key == "account":
                 fields["depth"] = (len(cell) - len(cell.lstrip()), "depth")
             if key is not None:
                 fields[key] = (PARENT if key == "shares_raw" and cell.strip() == "parent" else value_of(key, cell), name)
-        records.append(Record(fields, file, number))
+        records.append(Record(fields, file, number, others))
     return records
 
 

@@ -44,6 +44,7 @@ OUTPUTS = {  # a command, and what it writes
     "worst-case": ("worst-case drfh:first-fit --users 2 --tries 5 --instance OUT", "a.yaml"),
     "generate": ("generate google:users=4:servers=3 -o OUT", "a.yaml"),
     "import": ("import swf log.swf -o OUT --current OUT2", "a.yaml", "a.csv"),
+    "plan": ("plan tasks.json --allocation held.csv -o OUT", "a.csv"),
     "export": ("export slurm cluster.yaml -o OUT --undo OUT2", "a.sh", "b.sh"),
     "reproduce": ("reproduce psdsf-figure-6 --quick --plots .", "psdsf-figure-6.png"),
 }
@@ -57,6 +58,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("tasks.json").write_text(fo.formats.syntax.to_json(TASKS))
     Path("log.swf").write_text(SWF)
     Path("mine.py").write_text(MINE)
+    Path("held.csv").write_text("user,server,tasks\na,s,1\n")
     shutil.copytree(LAB, "lab")
     return tmp_path
 
@@ -169,7 +171,7 @@ def test_every_path_is_an_input_or_marked_as_an_output() -> None:
     inputs = {
         *("file", "files", "other", "utility", "allocation", "trace", "cluster", "events", "log", "data"),
         *("associations", "nodes", "pods", "queues", "jobs", "partitions", "sacct", "apps", "actors", "placement_groups"),
-        *("machines", "tasks", "throughputs", "licenses", "speeds"),
+        *("machines", "tasks", "throughputs", "licenses", "qos", "reservations", "speeds"),
     }
     found: dict[str, set[str]] = {"unmarked": set(), "without --force": set()}
     for name, command in commands(get_command(app)):

@@ -68,6 +68,101 @@ def test_limits_bring_the_exact_allocation_into_a_real_slurm(cluster: SlurmClust
     assert cluster.left_running() == []
 
 
+# Of four nodes of 16 CPUs one is reserved for a course and one in maintenance; 32 CPUs are open. Of the four accounts capped has a QOS of 8
+# CPUs a user, and licensed needs one of 10 licences a job, so that plain has the other 14. The course has the 16 CPUs of its node.
+LIMITED = {"plain": ((), 14), "capped": (("--qos=small",), 8), "licensed": (("-L", "ansys"), 10), "course": (("--reservation=course",), 16)}
+EXPORTS = {
+    "nodes": ("scontrol", "show", "nodes"),
+    "jobs": ("squeue", "--json"),
+    "associations": TREE,
+    "licenses": ("scontrol", "show", "licenses"),
+    "qos": ("sacctmgr", "-P", "show", "qos"),
+    "reservations": ("scontrol", "show", "reservations"),
+}
+
+
+def test_qos_licences_reservations_maintenance_and_a_resized_job(tmp_path: Path) -> None:
+    """What limits a real Slurm limits the instance: the exact allocation is what it can run, and runs, once accounts have their limits."""
+    nodes = {f"n{n}": "CPUs=16 RealMemory=65536" for n in range(1, 5)}
+    more = "Licenses=ansys:10\nAccountingStorageTRES=gres/gpu,license/ansys\n"
+    cluster = SlurmCluster(tmp_path / "s", nodes, {"batch": "Nodes=n[1-4] Default=YES MaxTime=10 DefaultTime=1"}, more)
+    with cluster:
+        resized = resize(cluster)
+        cluster.run("sacctmgr", "-i", "-Q", "add", "qos", "small")
+        cluster.run("sacctmgr", "-i", "-Q", "modify", "qos", "small", "set", "MaxTRESPerUser=cpu=8")
+        reserve = ("scontrol", "create", "reservation", "StartTime=now", "Duration=60", "Users=root")
+        cluster.run(*reserve, "ReservationName=course", "Nodes=n3")
+        cluster.run(*reserve, "ReservationName=fix", "Nodes=n4", "Flags=MAINT,IGNORE_JOBS")
+        for account, (asked, _) in LIMITED.items():
+            submit(cluster, account, "--array=1-500", "--mem=1M", *asked)
+        for _ in cluster.waits(PATIENCE):
+            if Counter(line.split()[1] for line in running(cluster))["course"] == 16 and len(running(cluster)) >= 48:
+                break
+        paths = {name: cluster.export(f"{name}.txt", *command) for name, command in EXPORTS.items()}
+        before = fo.import_slurm(**paths)  # type: ignore[arg-type]
+        instance, want = before.instance, {name: number for name, (_, number) in LIMITED.items()}
+        exact = fo.solve(instance, "drfh")
+        assert dict(zip(before.owners, exact.tasks_per_user.tolist(), strict=True)) == pytest.approx(want)
+        assert {host for hosts in instance.hosts for host in hosts} == {"n1", "n2", "n3"}
+        text = fo.import_slurm(**{**paths, "jobs": cluster.export("jobs.text", "scontrol", "show", "jobs")})  # type: ignore[arg-type]
+        assert text.instance.users == instance.users
+        assert text.instance.limits == instance.limits
+
+        out = cluster.root / "out"
+        fo.save(instance, out / "cluster.yaml")
+        scripts = ("-o", out / "limits.sh", "--undo", out / "undo.sh", "--associations", paths["associations"])
+        run("export", "slurm", out / "cluster.yaml", "--level", "account", *scripts)
+        script(cluster, out / "limits.sh")
+        for _ in cluster.waits(PATIENCE):
+            if Counter(line.split()[1] for line in running(cluster)) == want:
+                break
+        assert Counter(line.split()[1] for line in running(cluster)) == want
+        script(cluster, out / "undo.sh")
+        assert cluster.run(*TREE) == paths["associations"].read_text()
+
+        columns = (
+            "JobID,Account,User,Partition,State,Submit,Eligible,Start,End,Reason,AllocTRES,ReqTRES,NodeList,Constraints,Suspended,Elapsed"
+        )
+        start = (datetime.now() - timedelta(hours=1)).isoformat(timespec="seconds")
+        log = cluster.export("log.txt", "sacct", "-a", "-X", "-P", "-D", "-S", start, "-j", resized, "-o", columns)
+        found = fo.history(log, nodes=paths["nodes"], associations=paths["associations"], moments="all")
+        rows = [line.split("|") for line in log.read_text().splitlines()[1:]]
+        held = sum(int(dict(part.split("=") for part in row[10].split(","))["cpu"]) * seconds(row) for row in rows)
+        assert len(rows) == 2
+        assert found.to_frame()["received"].tolist() == pytest.approx([held / 64 / 3600])
+    assert cluster.left_running() == []
+
+
+def seconds(row: list[str]) -> float:
+    """Return how long a job had one of its sizes: the second from when it was resized, which is its submission."""
+    submit, start, end = (datetime.fromisoformat(row[column]) for column in (5, 7, 8))
+    return (end - max(submit, start)).total_seconds()
+
+
+def submit(cluster: SlurmCluster, account: str, *options: str) -> str:
+    """Make an account, and submit jobs of it that sleep; return their number."""
+    job = cluster.root / "job.sh"
+    job.write_text(f"#!/bin/sh\nexec sleep {SECONDS}\n")
+    cluster.run("sacctmgr", "-i", "-Q", "add", "account", account)
+    cluster.run("sacctmgr", "-i", "-Q", "add", "user", "root", f"account={account}")
+    if any("qos" in option for option in options):
+        cluster.run("sacctmgr", "-i", "-Q", "modify", "user", "root", "where", f"account={account}", "set", "qos+=small")
+    where = ("-D", str(cluster.root / "out"), "-o", "/dev/null", "-e", "/dev/null", "-A", account)
+    return cluster.run("sbatch", "--parsable", *where, *options, str(job)).strip()
+
+
+def resize(cluster: SlurmCluster) -> str:
+    """Run a job on two nodes that gives one of them back; return its number when it has ended."""
+    number = submit(cluster, "moving", "-N2", "-n2", "--mem=1M")
+    for wanted, then in (("RUNNING", ("scontrol", "update", f"JobId={number}", "NumNodes=1")), ("COMPLETED", ("true",))):
+        for _ in cluster.waits(PATIENCE):
+            if f"JobState={wanted}" in cluster.run("scontrol", "show", "job", number):
+                break
+        time.sleep(2)  # for a size of some length
+        cluster.run(*then)
+    return number
+
+
 def saturate(cluster: SlurmCluster) -> None:
     """Make the accounts, and submit more jobs than can run; wait until the cluster is full."""
     job = cluster.root / "job.sh"

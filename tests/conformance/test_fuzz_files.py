@@ -76,6 +76,32 @@ SCONTROL = "\n\n".join(
     "   RealMemory=131072\n   State=MIXED+CLOUD ThreadsPerCore=1\n   Partitions=batch,gpu\n   CfgTRES=cpu=64,mem=128G,billing=64"
     for name, gres in (("cn1", "(null)"), ("cn2", "(null)"), ("cn3", "(null)"), ("gn1", "gpu:a100:4(S:0-1),shard:16"))
 )
+QOS = (
+    "Name|Priority|Preempt|Flags|GrpTRES|MaxTRES|MaxTRESPU|MaxWall|GrpJobs|GrpTRESMins\nnormal|0||||||||\n"
+    "small|5|normal|OverPartQOS|cpu=20,gres/gpu:a100=2|cpu=4|cpu=8|1-00:00:00|3|cpu=9\n"
+)
+RESERVED = (
+    "ReservationName=course StartTime=2026-11-25T17:00:00 EndTime=2026-11-25T19:00:00\n   Nodes=cn[1-2] CoreCnt=8 "
+    "Flags=FLEX,MAGNETIC\n   TRES=cpu=8\n   Users=ada Groups=(null) Accounts=(null) Licenses=(null) State=ACTIVE\n"
+)
+SHOWN = "".join(
+    f"JobId={number} ArrayJobId=7 ArrayTaskId=1-9%2 JobName=x\n   UserId=ada(1000) Account=chem QOS=small\n"
+    f"   JobState={state} Reason=Priority\n"
+    "   NumNodes=1-2 NumCPUs=2 NumTasks=1 ReqB:S:C:T=0:0:*:1 TimeLimit=1-00:00:00\n   TRES=cpu=2,mem=1G,node=1 MinMemoryNode=1G\n"
+    for number, state in ((7, "PENDING"), (8, "RUNNING NodeList=cn1"))
+)
+SACCT_JSON = {
+    "meta": {"Slurm": {"version": {"major": 22}}},
+    "jobs": [
+        {
+            "job_id": number, "account": "chem", "user": "ada", "partition": "batch", "nodes": "A", "constraints": "ib",
+            "state": {"current": ["COMPLETED"], "reason": "None"}, "het": {"job_id": 0}, "array": {"job_id": 7, "task_id": number},
+            "time": {"submission": 1795627333, "start": 1795627454, "end": {"set": True, "number": 1795629254}, "suspended": 60},
+            "tres": {"allocated": [{"type": "cpu", "name": "", "count": 4}, {"type": "mem", "name": "", "count": 64}], "requested": []},
+        }
+        for number in (1, 2)
+    ],
+}  # fmt: skip
 PODS = {
     "kind": "List",
     "items": [
@@ -228,6 +254,7 @@ SEEDS: dict[str, tuple[bytes, Callable[[Path], None]]] = {
     "log.parquet": (parquet(LOG), log),
     "sacct.txt": (SACCT.encode(), log),
     "sacct.gz": (packed(SACCT), log),
+    "sacct.json": (json.dumps(SACCT_JSON).encode(), log),
     "jobs.swf": ((EXPORTS / "log.swf").read_bytes(), log_of_processors),
     "pods.json": (json.dumps(PODS).encode(), log),
     "utility.csv": (b"user,A,B\nalice,1,1/3\nbob,2,0\n", lambda path: unused(read_utility(path, CLUSTER))),
@@ -241,6 +268,9 @@ SEEDS: dict[str, tuple[bytes, Callable[[Path], None]]] = {
     ),
     **exported(fo.import_slurm, SLURM),
     "scontrol.txt": (SCONTROL.encode(), importing(fo.import_slurm, *SLURM[:2])),
+    "qos.txt": (QOS.encode(), importing(fo.import_slurm, *SLURM[:2], place="qos")),
+    "reservations.txt": (RESERVED.encode(), importing(fo.import_slurm, *SLURM[:2], place="reservations")),
+    "jobs.txt": (SHOWN.encode(), importing(fo.import_slurm, *SLURM[:2], place=1)),
     "sacctmgr.txt": (ASSOCIATIONS.encode(), importing(fo.import_slurm, *SLURM[:3], place=2)),
     **exported(fo.import_yarn, YARN),
     **exported(fo.import_ray, RAY),

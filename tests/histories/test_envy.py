@@ -14,7 +14,7 @@ from fairopt.histories.envy import envy_at
 
 def setting(**changes: Any) -> Any:
     """Two owners with one stream each on one row of 8 CPUs; a task is 1/8 of the cluster."""
-    return SimpleNamespace(
+    found = SimpleNamespace(
         **{
             "owners": ("a", "b"),
             "cluster": SimpleNamespace(n_servers=1, n_server_resources=1),
@@ -27,6 +27,8 @@ def setting(**changes: Any) -> Any:
             **changes,
         }
     )
+    found.shares = lambda tasks: np.bincount(found.owner, weights=tasks * found.task_share, minlength=len(found.owners))
+    return found
 
 
 @pytest.mark.parametrize(

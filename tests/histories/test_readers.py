@@ -143,7 +143,7 @@ def test_requeued_and_resized_jobs(tmp_path: Path) -> None:
     """Each run is a stay; the wait for the next begins where the last ended. Two runs at a time cannot be."""
     log = sacct(tmp_path, line("1", "00", "20", "30"), line("1", "00", "05", "10"))
     assert sorted(minutes(log)) == [(0, 5, 10), (10, 20, 30)]
-    assert "1 job was requeued or resized: each stay counts by itself" in log.notes
+    assert "1 job was requeued, resized or suspended: each stay counts by itself" in log.notes
     with pytest.raises(InvalidInstance, match=r'jobs.txt, line \d: job "1": it is in the log twice at one time'):
         sacct(tmp_path, line("1", "00", "20", "40"), line("1", "00", "05", "30"))
 

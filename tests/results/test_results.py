@@ -75,6 +75,7 @@ CASES: dict[str, list[tuple[Any, ...]]] = {  # command: arguments of some calls
         ("swf", EXPORTS / "log.swf", "--memory", 4),
         ("gavel", "gavel.csv", "--gpus", "k80=1", "--gpus", "v100=2"),
     ],
+    "plan": [(DRF, "--allocation", "held.csv"), (DRF, "--allocation", "held.csv", "--budget", 1)],
     "export": [(kind, DRF) for kind in ("slurm", "kueue", "volcano", "kai", "yunikorn", "yarn", "resourcequota")],
     "notions": [()],
     "solvers": [()],
@@ -191,6 +192,7 @@ def test_a_command_prints_one_object_as_declared(
         pytest.importorskip("altair")
     monkeypatch.chdir(tmp_path)
     fo.save(fo.Instance([[4, 9]], [[1, 2], [2, 1]], counts=[3], tasks=[4, 3], resources=["gpu", "cpu"]), "pool.yaml")
+    Path("held.csv").write_text("user,server,tasks\nA,server,4\n")
     Path("gavel.csv").write_text("job_type,scale,worker,thr\nlstm,1,k80,4\nlstm,1,v100,8\n")
     found = call(command, *arguments)
     assert found["command"] == ("generators" if (command, arguments) == ("generate", ()) else command)

@@ -54,7 +54,7 @@ AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=127.0.0.1
 AccountingStoragePort={dbd}
 AccountingStoragePass={root}/munge/socket
-AccountingStorageEnforce=associations,limits
+AccountingStorageEnforce=associations,limits,qos
 AccountingStorageTRES=gres/gpu
 GresTypes=gpu
 MinJobAge=5
@@ -112,10 +112,12 @@ class SlurmCluster:
         Properties of each node as in slurm.conf, by its name: ``{"gn1": "CPUs=8 RealMemory=16384 Gres=gpu:a100:2"}``.
     partitions : mapping
         Properties of each partition, by its name.
+    more : str
+        Lines of slurm.conf.
     """
 
-    def __init__(self, root: Path, nodes: Mapping[str, str], partitions: Mapping[str, str]) -> None:
-        self.root, self.nodes, self.partitions = root, dict(nodes), dict(partitions)
+    def __init__(self, root: Path, nodes: Mapping[str, str], partitions: Mapping[str, str], more: str = "") -> None:
+        self.root, self.nodes, self.partitions, self.more = root, dict(nodes), dict(partitions), more
         self.environment = os.environ | {"SLURM_CONF": str(root / "etc" / "slurm.conf"), "SLURM_TIME_FORMAT": "standard"}
         self._daemons: list[subprocess.Popen[bytes]] = []
         controller, dbd, self._sql, *self._ports = _free_ports(3 + len(nodes))
@@ -199,7 +201,7 @@ class SlurmCluster:
         return path
 
     def _write_configuration(self) -> None:
-        lines, gres = [_CONF.format(**self._fields)], []
+        lines, gres = [_CONF.format(**self._fields), self.more], []
         for port, (name, properties) in zip(self._ports, self.nodes.items(), strict=True):
             lines.append(f"NodeName={name} {properties} NodeAddr=127.0.0.1 NodeHostName={self._fields['host']} Port={port}\n")
             for word in properties.split():

@@ -219,6 +219,17 @@ _WITNESS = record(
     },
 )
 
+
+def _action(words: str, *, named: bool = False) -> Schema:
+    keys = {
+        "user": text("Whose tasks."),
+        "server": text("Its host, where that is known."),
+        "tasks": whole("How many.", "tasks"),
+        "step": whole("A step begins when all before it are done.", "1"),
+    }
+    return record(words, keys | ({"names": optional(texts("What the scheduler calls them."))} if named else {}))
+
+
 KINDS: dict[str, Schema] = {
     "solve": kind("solve", "An exact allocation and its proof.", question("All arguments of fairopt.solve.", OF_SOLVE), _ALLOCATION),
     "schedule": kind(
@@ -285,6 +296,31 @@ KINDS: dict[str, Schema] = {
             ),
             "before": reference("compare", "The allocations of the first instance."),
             "after": reference("compare", "The allocations of the second instance."),
+        },
+    ),
+    "plan": kind(
+        "plan",
+        "The way from what runs to the fair allocation of whole tasks, with the fewest stops.",
+        question(
+            "All arguments of fairopt.plan but what runs.",
+            {
+                "notion": text("The notion of the target."),
+                "options": free("Its options."),
+                "sharing": SHARING,
+                "budget": nullable(whole("The most stops; null: as many as the target needs.", "tasks")),
+                "time_limit_s": TIME_LIMIT,
+            },
+        ),
+        {
+            "notion": text("The notion of the target."),
+            "stops": items(_action("Tasks that stop on a server.", named=True), "What stops, in order."),
+            "starts": items(_action("Tasks that start on a server."), "What starts, in order."),
+            "moved": whole("Tasks that stop on one server and start on another.", "tasks"),
+            "bound": whole("No plan to this target has fewer stops.", "tasks"),
+            "held": mapping({"type": "integer"}, "Tasks by user now."),
+            "target": mapping({"type": "integer"}, "Tasks by user at the end."),
+            "fair": mapping({"type": "integer"}, "Tasks by user of the answer without a budget."),
+            "notes": texts("What must be said."),
         },
     ),
     "audit": kind(

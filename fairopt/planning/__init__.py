@@ -1,0 +1,9 @@
+"""From what runs to what is fair: which tasks stop, which start, and in which order."""
+
+from __future__ import annotations
+
+from fairopt.planning.held import HeldRow, read_held
+from fairopt.planning.planning import plan
+from fairopt.planning.result import Action, Plan
+
+__all__ = ["Action", "HeldRow", "Plan", "plan", "read_held"]

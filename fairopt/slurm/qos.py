@@ -1,0 +1,250 @@
+"""The QOS of a Slurm cluster, from ``sacctmgr -P show qos`` or slurmrestd's answer: limits of what jobs hold at once.
+
+==============================================  ========================================================================
+``GrpTRES``, ``GrpJobs``                        of all jobs of the QOS together
+``MaxTRESPU``, ``MaxJobsPU``                    of all jobs of the QOS of one user, whatever the account
+``MaxTRESPA``, ``MaxJobsPA``                    of all jobs of the QOS of one account
+``MaxTRES``, ``MaxTRESPerNode``, ``MinTRES``    of one job, which cannot start if it breaks them
+``MaxWall``                                     of the time limit of one job, likewise
+==============================================  ========================================================================
+
+A partition may have a QOS, which limits all jobs in the partition, beside their own; of two limits of the same kind and resource that of
+the partition counts, unless the QOS of the job has the flag ``OverPartQOS``. The priority of a QOS orders jobs that wait; it divides
+nothing in the long run unless it preempts: then its jobs are in a queue of a higher tier, ``account/user/qos:NAME``. Else it is noted.
+Budgets over time (``GrpTRESMins``, ``GrpWall``, ...) are noted, too.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fairopt.clusters.account import Account
+from fairopt.clusters.json_export import Part
+from fairopt.slurm.jobs import Job
+from fairopt.slurm.nodes import Partition
+from fairopt.slurm.reading import parsed, read_records
+from fairopt.slurm.syntax import finite, number, seconds, tres, words
+from fairopt.slurm.text import Record
+from fairopt.wording import joined, plural
+
+__all__ = ["Qos", "QosLimits", "breaks", "limits_of_job", "read_qos", "tiers_of"]
+
+_OVER_TIME = ("GrpTRESMins", "GrpTRESRunMins", "GrpWall", "MaxTRESMins", "MaxTRESRunMinsPU", "MaxTRESRunMinsPA", "UsageThres")
+_OF_JSON = {  # where the answer of slurmrestd has each, below "limits"
+    "GrpTRES": ("max", "tres", "total"),
+    "MaxTRESPU": ("max", "tres", "per", "user"),
+    "MaxTRESPA": ("max", "tres", "per", "account"),
+    "MaxTRES": ("max", "tres", "per", "job"),
+    "MaxTRESPerNode": ("max", "tres", "per", "node"),
+    "MinTRES": ("min", "tres", "per", "job"),
+    "GrpJobs": ("max", "active_jobs", "count"),
+    "MaxJobsPU": ("max", "jobs", "active_jobs", "per", "user"),
+    "MaxJobsPA": ("max", "jobs", "active_jobs", "per", "account"),
+    "MaxWall": ("max", "wall_clock", "per", "job"),
+    "GrpWall": ("max", "wall_clock", "per", "qos"),
+    "GrpTRESMins": ("max", "tres", "minutes", "total"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class QosLimits:
+    """What some jobs of a QOS may hold at once: amounts by TRES, memory in MiB; and how many may run."""
+
+    tres: Mapping[str, float] = field(default_factory=dict)
+    jobs: float = math.inf
+
+    def without(self, other: QosLimits) -> QosLimits:
+        """Return those that the other does not set."""
+        kept = {name: amount for name, amount in self.tres.items() if name not in other.tres}
+        return QosLimits(kept, self.jobs if other.jobs == math.inf else math.inf)
+
+    def __bool__(self) -> bool:
+        return bool(self.tres) or self.jobs < math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Qos:
+    """A QOS.
+
+    Attributes
+    ----------
+    together, user, account : QosLimits
+        Of all its jobs, of those of each user, of those of each account.
+    job, node, least : mapping
+        What one job may have in all, and on one node; what it must have.
+    minutes : float
+        The longest time limit.
+    over_partition : bool
+        Whether its limits come before those of the QOS of a partition.
+    priority : float
+    preempts : tuple of str
+        The QOS whose jobs it preempts.
+    over_time : tuple of str
+        Budgets over time that it has.
+    """
+
+    part: Part
+    name: str
+    together: QosLimits
+    user: QosLimits
+    account: QosLimits
+    job: Mapping[str, float]
+    node: Mapping[str, float]
+    least: Mapping[str, float]
+    minutes: float
+    over_partition: bool
+    priority: float
+    preempts: tuple[str, ...]
+    over_time: tuple[str, ...]
+
+    @property
+    def limits(self) -> tuple[QosLimits, QosLimits, QosLimits]:
+        """Its limits of several jobs: of all, of a user, of an account."""
+        return self.together, self.user, self.account
+
+
+def read_qos(path: str | os.PathLike[str] | None, account: Account) -> dict[str, Qos]:
+    """Return each QOS by its name, and note what an instance cannot have.
+
+    Raises
+    ------
+    InvalidInstance
+        With the file, and the line or the field.
+    """
+    if path is None:
+        return {}
+    found = {each.name: each for each in account.unique(account.read(read_records(path, "qos", ("Name",)), _read, "QOS"), "QOS")}
+    account.summary["QOS"] = len(found)
+    over_time = [each for each in found.values() if each.over_time]
+    if over_time:
+        names = joined(sorted({name for each in over_time for name in each.over_time}), 7)
+        account.note(f"{plural(len(over_time), 'QOS has', 'QOS have')} budgets over time ({names}), which an instance does not have")
+    preempting = [each.name for each in found.values() if each.preempts]
+    if preempting:
+        account.note(
+            f"the QOS {joined(sorted(preempting), 5)} preempt others, where PreemptType is preempt/qos: their jobs are in tiers above these"
+        )
+    elif len({each.priority for each in found.values()}) > 1:
+        account.note("QOS differ in priority, which orders jobs that wait and preempts nothing: it does not count")
+    return found
+
+
+def tiers_of(qos: Mapping[str, Qos]) -> dict[str, int]:
+    """Return the tier of each QOS that preempts others: one more than that of the highest that it preempts.
+
+    A QOS that is preempted by one that it preempts is not above it.
+    """
+
+    def tier(name: str, above: tuple[str, ...]) -> int:
+        below = [other for other in qos[name].preempts if other in qos and other not in above and other != name]
+        return 1 + max((tier(other, (*above, name)) for other in below), default=-1)
+
+    return {name: found for name in qos if (found := tier(name, ()))}
+
+
+def _read(part: Part) -> Qos:
+    amounts = {name: _amounts(_of(part, name)) for name in ("GrpTRES", "MaxTRESPU", "MaxTRESPA", "MaxTRES", "MaxTRESPerNode", "MinTRES")}
+    jobs = {name: _count(_of(part, name)) for name in ("GrpJobs", "MaxJobsPU", "MaxJobsPA")}
+    preempt = part.get("preempt")
+    return Qos(
+        part=part,
+        name=part["name"].text(),
+        together=QosLimits(amounts["GrpTRES"], jobs["GrpJobs"]),
+        user=QosLimits(amounts["MaxTRESPU"], jobs["MaxJobsPU"]),
+        account=QosLimits(amounts["MaxTRESPA"], jobs["MaxJobsPA"]),
+        job=amounts["MaxTRES"],
+        node=amounts["MaxTRESPerNode"],
+        least=amounts["MinTRES"],
+        minutes=_minutes(_of(part, "MaxWall")),
+        over_partition=any("overpartqos" in word.replace("_", "").lower() for word in words(part.get("flags"))),
+        priority=finite(part.get("priority")),
+        preempts=tuple(words(preempt.get("list") if isinstance(preempt.value, dict) else preempt)),
+        over_time=tuple(name for name in _OVER_TIME if _is_set(_of(part, name))),
+    )
+
+
+def _of(part: Part, name: str) -> Part:
+    """Return a limit, of a table or of slurmrestd's answer."""
+    if isinstance(part, Record):
+        return part.get(name)
+    found = part.get("limits")
+    for key in _OF_JSON.get(name, (name,)):
+        found = found.get(key)
+    return found
+
+
+def _amounts(part: Part) -> dict[str, float]:
+    if not isinstance(part.value, list):
+        return dict(parsed(part, tres))
+    found = {}
+    for each in part.items():
+        kind, name, amount = each["type"].text(), each.get("name").text(""), number(each["count"])
+        if amount is not None and amount not in (-1, math.inf):
+            found[f"{kind}/{name}" if name else kind] = amount
+    return found
+
+
+def _count(part: Part) -> float:
+    value = number(part)
+    return math.inf if value is None or value < 0 else value
+
+
+def _minutes(part: Part) -> float:
+    """Return a length of time, of a table as days-hours:minutes:seconds, of JSON in minutes."""
+    if isinstance(part.value, str):
+        length = seconds(part.value)
+        return math.inf if length is None else length / 60
+    return _count(part)
+
+
+def _is_set(part: Part) -> bool:
+    if isinstance(part.value, list):
+        return any(number(each["count"]) not in (None, -1, math.inf) for each in part.items())
+    if isinstance(part.value, str):
+        return bool(part.value) and seconds(part.value) != 0
+    value = number(part)
+    return value not in (None, -1, math.inf) and not (value == 0 and "UsageThres" in part.place)
+
+
+def limits_of_job(job: Job, qos: Mapping[str, Qos], partitions: Mapping[str, Partition]) -> list[tuple[Qos, tuple[QosLimits, ...]]]:
+    """Return the QOS that limit a job, the first of which comes before the second, and their limits that count."""
+    own = qos.get(job.qos)
+    of_partition = qos.get(partitions[job.partition].qos) if job.partition in partitions else None
+    order = [each for each in (of_partition, own) if each is not None]
+    if own is not None and own.over_partition:
+        order.reverse()
+    if len(order) == 2 and order[0].name == order[1].name:
+        order.pop()
+    found: list[tuple[Qos, tuple[QosLimits, ...]]] = []
+    for each in order:
+        limits = (
+            each.limits if not found else tuple(mine.without(first) for mine, first in zip(each.limits, found[0][0].limits, strict=True))
+        )
+        found.append((each, limits))
+    return found
+
+
+def breaks(job: Job, qos: Sequence[Qos]) -> str:
+    """Return which limit of one job a job that waits breaks, so that it cannot start; empty: none."""
+    total = _as_tres(job)
+    for each in qos:
+        for name, amounts, times in (("MaxTRES", each.job, 1.0), ("MaxTRESPerNode", each.node, job.request.nodes)):
+            if any(total.get(resource, 0.0) > bound * times * (1 + 1e-9) for resource, bound in amounts.items()):
+                return f"{name} of the QOS {each.name}"
+        if any(total.get(resource, 0.0) < bound for resource, bound in each.least.items()):
+            return f"MinTRES of the QOS {each.name}"
+        if job.minutes < math.inf and job.minutes > each.minutes:
+            return f"MaxWall of the QOS {each.name}"
+    return ""
+
+
+def _as_tres(job: Job) -> dict[str, float]:
+    """Return what a job asks for, by TRES."""
+    amounts = job.request.amounts
+    known = {"cpu": amounts.get("cpu", 0.0), "node": job.request.nodes, "mem": amounts.get("memory", 0.0) * 1024}
+    generic = {f"gres/{name}": amount for name, amount in amounts.items() if name not in ("cpu", "memory")}
+    typed = {f"gres/{kind}": amounts.get(kind.partition(":")[0], 0.0) for kind in job.types}
+    return known | generic | typed

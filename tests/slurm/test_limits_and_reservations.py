@@ -1,0 +1,227 @@
+"""Shares and limits of Slurm beyond a plain tree: FairShare=parent, QOS, numbers of jobs, reservations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.slurm_records import import_records, job, node
+
+import fairopt as fo
+
+ONE = "cpu=1,mem=1M,node=1"
+TREE = "Account|User|Share|GrpJobs|MaxJobs\nroot||1||\n a||1||\n  a|ann|1||\n  a|ben|1||\n b||1|3|\n  b|ann|1||2\n"
+
+
+def waiting(identity: int, account: str, user: str, tres: str = ONE, **more: Any) -> dict[str, Any]:
+    """Make an array of 99 jobs that waits."""
+    return job(identity, tres, account=account, user_name=user, array_job_id=identity, array_task_string="1-99", **more)
+
+
+def tasks(found: fo.Import) -> dict[str, float]:
+    """Return the exact number of tasks of each user."""
+    return dict(zip(found.instance.users, fo.solve(found.instance, "drfh").tasks_per_user, strict=True))
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    """Write a file."""
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_the_children_of_an_account_that_uses_its_parents_shares_compare_with_its_siblings(tmp_path: Path) -> None:
+    """Of 60 CPUs ann (40), ben (50) and cat (30) would have 20, 25 and 15; the sub-account holds no more than its GrpTRES, 32."""
+    rows = ["root||1|", " lab||1|", "  lab|ann|40|", "  sub||parent|cpu=32", "   sub|ben|50|", "   sub|cat|30|"]
+    path = tmp_path / "associations.txt"
+    path.write_text("\n".join(["Account|User|Share|GrpTRES", *rows]) + "\n")
+    several = {"array_task_string": "1-99"}
+    jobs = [
+        job(n, "cpu=1,mem=1M,node=1", account=a, user_name=u, **several) for n, (a, u) in enumerate((("lab", "ann"), ("sub", "ben")), 1)
+    ]
+    jobs.append(job(3, "cpu=1,mem=1M,node=1", account="sub", user_name="cat", **several))
+    found = import_records(tmp_path, [node("n1", 60)], jobs, associations=path)
+    assert {queue.name: queue.parent for queue in found.instance.queues} == {
+        "lab": None,
+        "lab/ann": "lab",
+        "sub/ben": "lab",
+        "sub/cat": "lab",
+    }
+    assert [(limit.bound, limit.queues) for limit in found.instance.limits] == [(32, ("sub/ben", "sub/cat"))]
+    tasks = dict(zip(found.instance.users, fo.solve(found.instance, "drfh").tasks_per_user, strict=True))
+    assert tasks == pytest.approx({"lab/ann": 28, "sub/ben": 20, "sub/cat": 12})
+
+
+def test_a_user_with_the_shares_of_its_account_comes_first_there(tmp_path: Path) -> None:
+    """As Slurm's Fair Tree ranks it. Where all users of an account are such, they count alike."""
+    path = tmp_path / "associations.txt"
+    path.write_text("Account|User|Share\nroot||1\n lab||1\n  lab|ann|parent\n  lab|ben|5\n old||1\n  old|cat|parent\n  old|dan|parent\n")
+    jobs = [job(n, account=a, user_name=u) for n, (a, u) in enumerate((("lab", "ann"), ("lab", "ben"), ("old", "cat"), ("old", "dan")))]
+    found = import_records(tmp_path, [node("n1")], jobs, associations=path)
+    weights = {queue.name: queue.weight for queue in found.instance.queues if "/" in queue.name}
+    assert weights == {"lab/ann": 5000, "lab/ben": 5, "old/cat": 1, "old/dan": 1}
+    assert [note for note in found.notes if "FairShare=parent" in note and ("1 user " in note or "2 users of" in note)] != []
+
+
+QOS = "Name|Priority|Preempt|Flags|GrpTRES|MaxTRES|MaxTRESPU|MaxTRESPA|MaxWall|GrpJobs|GrpTRESMins\nnormal|0|||||||||\n"
+QOS += "small|5|||cpu=20,node=3|cpu=4|cpu=8|cpu=12|01:00:00||cpu=9\n"
+
+
+def test_a_qos_limits_its_jobs_of_all_of_a_user_and_of_an_account(tmp_path: Path) -> None:
+    """8 CPUs a user, 12 an account, 20 in all, wherever the jobs are in the tree; without them each would have 64 / 5."""
+    path = written(tmp_path, "qos.txt", QOS)
+    jobs = [waiting(n, a, u, qos="small") for n, (a, u) in enumerate((("a", "ann"), ("a", "ben"), ("b", "ann"), ("c", "cat")), 1)]
+    found = import_records(
+        tmp_path, [node("n1")], [*jobs, waiting(9, "c", "dan", qos="normal")], associations=written(tmp_path, "t", TREE), qos=path
+    )
+    assert {limit.name: limit.bound for limit in found.instance.limits if limit.name.startswith("qos")} == {
+        "qos/small cpu": 20,
+        "qos/small of user ann cpu": 8,
+        "qos/small of user ben cpu": 8,
+        "qos/small of user cat cpu": 8,
+        "qos/small of account a cpu": 12,
+        "qos/small of account b cpu": 12,
+        "qos/small of account c cpu": 12,
+    }
+    shared = tasks(found)
+    assert shared["c/dan"] == pytest.approx(44)
+    assert sum(shared.values()) == pytest.approx(64)
+    assert shared["a/ann"] + shared["b/ann"] <= 8 + 1e-6
+    assert any("limits of QOS on node are left out" in note for note in found.notes)
+    assert any("GrpTRESMins" in note for note in found.notes)
+    assert any("QOS differ in priority" in note for note in found.notes)
+
+
+def test_a_job_that_breaks_a_limit_of_one_job_is_no_demand(tmp_path: Path) -> None:
+    """More CPUs, or more time, than one job may have; the same from the answer of slurmrestd."""
+    limits = {
+        "max": {
+            "tres": {"per": {"job": [{"type": "cpu", "name": "", "id": 1, "count": 4}]}},
+            "wall_clock": {"per": {"job": {"set": True, "number": 60}}},
+        }
+    }
+    answer = json.dumps(
+        {"QOS": [{"name": "small", "limits": limits, "priority": {"set": True, "number": 5}, "preempt": {"list": []}, "flags": []}]}
+    )
+    jobs = [job(1, "cpu=5,mem=1M,node=1", qos="small"), job(2, ONE, qos="small", time_limit=90), job(3, ONE, qos="small", time_limit=30)]
+    for name, text in (("qos.txt", QOS), ("qos.json", answer)):
+        found = import_records(tmp_path, [node("n1")], jobs, qos=written(tmp_path, name, text))
+        assert found.instance.tasks.tolist() == [1]
+        assert sorted(each.why for each in found.left_out) == [
+            f"breaks {limit} of the QOS small, so it can never start" for limit in ("MaxTRES", "MaxWall")
+        ]
+
+
+def test_the_qos_of_a_partition_comes_before_that_of_a_job(tmp_path: Path) -> None:
+    """MaxTRESPU of the partition's QOS counts, not that of the job's, unless the flag OverPartQOS says so."""
+    partitions = written(tmp_path, "partitions.txt", "PartitionName=batch QoS=part\n   Nodes=n1\n")
+    for flags, most in (("", 3), ("OverPartQOS", 8)):
+        qos = written(tmp_path, "qos.txt", f"Name|Flags|MaxTRESPU\npart||cpu=3\nsmall|{flags}|cpu=8\n")
+        found = import_records(tmp_path, [node("n1")], [waiting(1, "a", "ann", qos="small")], qos=qos, partitions=partitions)
+        assert tasks(found) == pytest.approx({"a": most})
+
+
+def test_a_qos_that_preempts_others_is_a_tier(tmp_path: Path) -> None:
+    """Its jobs come first, with and without the associations; a tier is above all that it preempts."""
+    qos = written(tmp_path, "qos.txt", "Name|Priority|Preempt\nnormal|0|\nhigh|5|normal\ntop|9|high\n")
+    jobs = [waiting(1, "a", "ann", qos="high"), waiting(2, "a", "ann"), waiting(3, "b", "ben", qos="normal")]
+    jobs.append(job(4, "cpu=6,mem=1M,node=1", account="b", user_name="ben", qos="top"))
+    nodes = [node("n1", 64)]
+    tree = written(tmp_path, "t", "Account|User|Share\nroot||1\n a||1\n  a|ann|1\n b||1\n  b|ben|1\n")
+    found = import_records(tmp_path, nodes, jobs, qos=qos, associations=tree)
+    assert {queue.name: queue.tier for queue in found.instance.queues if queue.tier} == {"a/ann/qos:high": 1, "b/ben/qos:top": 2}
+    held = {name.partition(" ")[0]: number for name, number in tasks(found).items()}
+    assert held == pytest.approx({"a/ann/qos:high": 58, "b/ben/qos:top": 1, "a/ann": 0, "b/ben": 0}, abs=1e-6)
+    export = fo.export_slurm(fo.solve(found.instance, "drfh"), level="account-user")
+    limits = {line.partition("where ")[2] for line in export.files["limits"].splitlines() if line.startswith("sacctmgr")}
+    assert len(limits) == 4
+    assert "name=ann account=a partition= set GrpTRES=cpu=58,mem=58M" in limits
+    flat = import_records(tmp_path, nodes, jobs, qos=qos)
+    assert {queue.name: (queue.parent, queue.tier) for queue in flat.instance.queues} == {
+        "a": (None, 0),
+        "a/qos:high": ("a", 1),
+        "b": (None, 0),
+        "b/qos:top": ("b", 2),
+    }
+
+
+def test_without_the_limits_of_qos_a_note_says_where_they_are(tmp_path: Path) -> None:
+    """Nothing that divides the cluster is dropped in silence."""
+    found = import_records(tmp_path, [node("n1")], [job(1, qos="small")])
+    assert [note for note in found.notes if "--qos" in note] != []
+
+
+def test_limits_of_numbers_of_jobs_are_named_limits(tmp_path: Path) -> None:
+    """3 jobs of b at once, 2 of b/ann; a job on two nodes is two tasks, each half a job."""
+    two = {"node_count": 2, "tasks": 2}
+    jobs = [waiting(1, "a", "ann"), waiting(2, "b", "ann", "cpu=2,mem=2M,node=2", **two), waiting(3, "b", "ben")]
+    found = import_records(tmp_path, [node("n1"), node("n2")], jobs, associations=written(tmp_path, "t", TREE))
+    assert {limit.name: (limit.bound, dict(limit.amounts)) for limit in found.instance.limits} == {
+        "GrpJobs of b jobs": (3, {"b/ann": 0.5, "b/ben": 1}),
+        "MaxJobs of b/ann jobs": (2, {"b/ann": 0.5}),
+    }
+    assert tasks(found)["b/ann"] / 2 + tasks(found)["b/ben"] == pytest.approx(3)
+
+
+RESERVATIONS = """\
+ReservationName=course StartTime=2026-11-25T17:00:00 EndTime=2026-11-25T19:00:00 Duration=02:00:00
+   Nodes=n2 NodeCnt=1 CoreCnt=32 Features=(null) PartitionName=batch Flags={flags}
+   TRES=cpu={cpus}
+   Users=ann Groups=(null) Accounts=(null) Licenses=(null) State={state} BurstBuffer=(null) Watts=n/a
+"""
+
+
+def on(found: fo.Import, user: str) -> set[str]:
+    """Return the servers on which a user may run."""
+    instance = found.instance
+    row = instance.users.index(user)
+    return {host for i, own in enumerate(instance.hosts) for host in own if instance.eligibility[row, i]}
+
+
+@pytest.mark.parametrize(
+    ("flags", "ann", "inside"),
+    [("", {"n1"}, {"n2"}), ("FLEX", {"n1"}, {"n1", "n2"}), ("MAGNETIC", {"n1", "n2"}, {"n2"}), ("MAINT,IGNORE_JOBS", {"n1"}, {"n2"})],
+)
+def test_nodes_of_a_reservation_are_for_its_jobs(tmp_path: Path, flags: str, ann: set[str], inside: set[str]) -> None:
+    """Alone, unless flags say otherwise."""
+    listed = written(tmp_path, "reservations.txt", RESERVATIONS.format(flags=flags, cpus=64, state="ACTIVE"))
+    jobs = [waiting(1, "a", "ann"), waiting(2, "b", "ben"), waiting(3, "c", "cat", resv_name="course")]
+    nodes = [node("n1", 32), node("n2", 64, state=["IDLE", "RESERVED"])]
+    found = import_records(tmp_path, nodes, jobs, reservations=listed)
+    assert (on(found, "a"), on(found, "b"), on(found, "c")) == (ann, {"n1"}, inside)
+
+
+def test_a_reserved_node_without_jobs_of_its_reservation_offers_nothing(tmp_path: Path) -> None:
+    """Maintenance, too, in all words that versions have for it; a reservation that is not active keeps nothing."""
+    jobs = [waiting(1, "a", "ann")]
+    for state in (["IDLE", "RESERVED"], ["IDLE", "MAINTENANCE"], ["MIXED", "MAINT"], ["IDLE$"], ["IDLE*"]):
+        found = import_records(tmp_path, [node("n1"), node("n2", state=state)], jobs)
+        assert found.instance.hosts == (("n1",),), state
+    later = written(tmp_path, "reservations.txt", RESERVATIONS.format(flags="", cpus=64, state="INACTIVE"))
+    found = import_records(tmp_path, [node("n1"), node("n2")], [*jobs, waiting(2, "b", "ben", resv_name="course")], reservations=later)
+    assert (found.instance.hosts, found.instance.users) == ((("n1", "n2"),), ("a",))
+    assert any("not active" in note for note in found.notes)
+
+
+def test_reservations_in_json_are_active_where_their_nodes_are_reserved(tmp_path: Path) -> None:
+    """JSON has no state. Without the export, reserved nodes that name no reservation are for jobs of any, those in maintenance for none."""
+    common: dict[str, Any] = {"groups": "", "accounts": "", "users": "ann", "tres": "cpu=64", "start_time": {"set": True, "number": 1}}
+    listed = [{"name": "course", "node_list": "n2", "flags": ["SPEC_NODES"]}, {"name": "later", "node_list": "n1", "flags": []}]
+    path = written(tmp_path, "reservations.json", json.dumps({"reservations": [common | each for each in listed]}))
+    jobs = [waiting(1, "a", "ann"), waiting(2, "b", "ben", resv_name="course"), waiting(3, "c", "cat", resv_name="later")]
+    nodes = [node("n1"), node("n2", state=["IDLE", "RESERVED"]), node("n3", state=["IDLE", "MAINTENANCE", "RESERVED"])]
+    for given, users in ((path, ("a", "b")), (None, ("a", "b", "c"))):
+        found = import_records(tmp_path, nodes, jobs, reservations=given)
+        assert found.instance.users == users
+        assert (on(found, "a"), on(found, "b")) == ({"n1"}, {"n2"})
+        assert found.instance.hosts == (("n1",), ("n2",))
+
+
+def test_a_reservation_of_some_cpus_leaves_the_rest_of_a_node(tmp_path: Path) -> None:
+    """8 of 64."""
+    listed = written(tmp_path, "reservations.txt", RESERVATIONS.format(flags="SPEC_NODES", cpus=8, state="ACTIVE"))
+    found = import_records(tmp_path, [node("n2", 64, state=["MIXED", "RESERVED"])], [waiting(1, "a", "ann")], reservations=listed)
+    assert found.instance.capacities[0, 0] == 56
+    assert any("part of the CPUs" in note for note in found.notes)
