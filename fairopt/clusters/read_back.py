@@ -3,9 +3,9 @@
 Servers, users, demands and numbers of tasks stay; weights, tiers, guarantees and limits are those of the export. Limits and rules that the
 export does not write are gone. The exact answer of DRFH to that instance is compared with the whole tasks that were exported.
 
-A user has less if its share is below its own by more than the rounding of the export: one task of each user in its leaf, since the amounts
-of a leaf are those of its whole tasks together. What DRFH itself takes from a user does not count: an export of another notion is compared
-with the smaller of its own tasks and DRFH's.
+A user has less if its share is below its own by more than the rounding of the export: what rounding to whole tasks changed of all shares
+together, and one task of each user in its leaf, since the amounts of a leaf are those of its whole tasks together. What DRFH itself takes
+from a user does not count: an export of another notion is compared with the smaller of its own tasks and DRFH's.
 """
 
 from __future__ import annotations
@@ -89,11 +89,12 @@ def _less(holdings: Holdings, wanted: FloatArray, back: FloatArray) -> Any:
     instance = holdings.whole.instance
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.where(instance.total_capacity > 0, instance.demands / instance.total_capacity, 0.0).max(axis=1)
+    rounded = np.abs(holdings.whole.tasks_per_user - holdings.whole.allocation.tasks_per_user)
     slack = np.zeros(instance.n_users)
     for holder in holdings.holders:
         if holder.leaf:
             slack[holder.users] = np.maximum(slack[holder.users], shares[holder.users].sum())
-    return (wanted - back) * shares > slack * (1 + REACHED) + REACHED * wanted * shares
+    return (wanted - back) * shares > slack + float(rounded @ shares) + REACHED * wanted * shares
 
 
 def _read_back(holdings: Holdings, said: Said, written: Sequence[str]) -> Instance:
@@ -105,7 +106,7 @@ def _read_back(holdings: Holdings, said: Said, written: Sequence[str]) -> Instan
     queue_of: dict[str, str | None] = {}
     for h, holder in enumerate(holders):
         quota = holdings.quota(h) if said.promised else {}
-        weight = holder.weight
+        weight = holder.weight if holder.queue is not None or instance.weights.ndim > 1 else float(instance.weights[holder.users].sum())
         if said.weights == "promises":
             weight = float((holdings.promised[h].sum(axis=0) / there).max(initial=0.0)) or 1e-9
         limit = {r: max(amount, quota.get(r, 0)) / float(steps[r]) for r, amount in said.most[h].items()}

@@ -131,7 +131,7 @@ class SlurmLimits:
             limited = not (place.user and (self.level == "account" or place.user == UNKNOWN)) and (place.account != ROOT or place.user)
             amounts = self._of([h], None) if limited else {}
             most.append({resource_of[key]: amount for key, amount in amounts.items() if key in resource_of})
-        return Said(most, promised=False)
+        return Said(most, promised=False, tiers=True)  # the script changes neither weights nor what preempts
 
     def _of_all_servers(self) -> Iterator[Limit]:
         for h, (holder, place) in enumerate(zip(self.tree.holders, self.tree.places, strict=True)):
