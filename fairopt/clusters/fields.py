@@ -28,7 +28,7 @@ from fairopt.wording import plural
 __all__ = ["Field", "Fields", "Seen", "Use", "declared", "says_something"]
 
 Use: TypeAlias = Literal["read", "noted", "ignored"]
-_NOTHING = ("", "0", "(null)", "n/a", "none", "no", "unlimited", "unknown", "-1", "false")
+_NOTHING = ("", "0", "(null)", "n/a", "none", "no", "unlimited", "unknown", "-1", "false", "off", "disabled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of one kind of record, such as "job"."""
+    """The fields of one kind of record, such as "job"; ``maximums.nodes`` is the field nodes of the field maximums."""
 
     record: str
     fields: tuple[Field, ...]
@@ -85,13 +85,18 @@ class Seen:
 
     def __init__(self) -> None:
         self._counts: dict[str, tuple[Fields, frozenset[str], Counter[str]]] = {}
+        self._nested: dict[str, list[tuple[str, str, str]]] = {}
 
     def see(self, fields: Fields, record: Mapping[str, Any]) -> None:
         """Count the fields of a record that say something, and are neither read nor ignored."""
         if fields.record not in self._counts:
             self._counts[fields.record] = fields, frozenset(fields.of("read") | fields.of("ignored")), Counter()
+            self._nested[fields.record] = [(name, *name.split(".", 1)) for name in fields.of("noted") if "." in name]  # type: ignore[misc]
         _, quiet, counts = self._counts[fields.record]
         counts.update(name for name in record if name not in quiet and says_something(record[name]))
+        for name, outer, inner in self._nested[fields.record]:
+            value = record.get(outer)
+            counts.update([name] if isinstance(value, Mapping) and says_something(value.get(inner)) else [])
 
     def notes(self) -> list[str]:
         """Return a sentence for each such field."""

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["history"]
 
 
-By = Literal["owner", "queue", "limit", "hour", "window", "time", "worst"]
+By = Literal["owner", "queue", "limit", "hour", "window", "time", "worst", "job"]
 
 
 def history(

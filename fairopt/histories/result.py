@@ -22,8 +22,9 @@ from fairopt.histories.received import Received
 from fairopt.histories.setting import Setting
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.tolerances import NOTHING, TINY
-from fairopt.results import records, result
+from fairopt.results import finite, records, result
 from fairopt.show.drawing import ShowsItself, draw
+from fairopt.simulation.finish_ratios import columns_of_ratios
 from fairopt.solving import solve
 from fairopt.wording import did_you_mean, duration, figure, plural
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["History", "Interval"]
 
-By = Literal["owner", "queue", "limit", "hour", "window", "time", "worst"]
+By = Literal["owner", "queue", "limit", "hour", "window", "time", "worst", "job"]
 _HOUR = 3600.0
 _NAMED = 3  # owners of an interval
 
@@ -120,13 +121,14 @@ class History(ShowsItself):
         """Return a table, in share-hours and task-hours.
 
         ========  ==========================================================================================================
-        owner     weight, queue; entitled, received, shortfall, surplus; the same of tasks; envy; waiting; errors
+        owner     weight, queue; entitled, received, shortfall, surplus; the same of tasks; envy; waiting; errors; finish ratios
         queue     entitled, received, shortfall, surplus of what the owners in it have together
         limit     resources of the cluster and named limits: amount or bound, the part of it in use on average and at most
         hour      mean shares by hour of the day, of all owners together
         window    start, end; the sums over owners
         time      for each part of the picture and owner: mean shares
         worst     parts of the time with the largest shortfall
+        job       for each run that ended in a window: job, owner, end, finish ratio
         ========  ==========================================================================================================
 
         Raises
@@ -136,18 +138,36 @@ class History(ShowsItself):
         """
 
         tables = {
-            "owner": lambda: self._owners(slice(None)),
+            "owner": lambda: self._owners(slice(None)).assign(**columns_of_ratios(self._ratios())),
             "queue": self._queues,
             "limit": self._limits,
             "hour": self._hours,
             "window": self._windows,
             "time": self._times,
             "worst": self._worst,
+            "job": self._jobs,
         }
         if by not in tables:
             raise Unsupported(f'there is no table by "{by}"{did_you_mean(str(by), tables)}; there are {", ".join(tables)}')
         frame: pd.DataFrame = tables[by]()
         return frame
+
+    @cached_property
+    def finish_ratios(self) -> pd.DataFrame:
+        """How much later than alone each run that ended in a window did so: `fairopt.histories.finish_ratios`, with ``end`` in seconds."""
+        from fairopt.histories.finish_ratios import finish_ratios
+
+        found = finish_ratios(self.setting)
+        return found[np.logical_or.reduce([(found["end"] >= a) & (found["end"] <= b) for a, b in self.windows])].reset_index(drop=True)
+
+    def _ratios(self) -> list[FloatArray]:
+        """Return the finish ratios of each owner."""
+        found = dict(iter(self.finish_ratios.groupby("owner")["ratio"]))
+        return [found[name].to_numpy() if name in found else np.zeros(0) for name in self.owners]
+
+    def _jobs(self) -> pd.DataFrame:
+        found, clock = self.finish_ratios, self.setting.log.clock
+        return found.assign(end=[clock.iso(time) for time in found["end"]]).rename(columns={"ratio": "finish_ratio"})
 
     def _owners(self, window: Any) -> pd.DataFrame:
         import pandas as pd
@@ -349,6 +369,7 @@ class History(ShowsItself):
             **{name: float(owners[name].sum()) for name in ("entitled", "received", "shortfall", "surplus")},
             "shortfall_error": float(total[0]),
             "surplus_error": float(total[1]),
+            **{word: finite(of_all) for word, (of_all,) in columns_of_ratios([self.finish_ratios["ratio"].to_numpy()]).items()},
             "owners": [{"name": each["owner"], **each} for each in records(owners.reset_index())],
             "queues": [{"name": each["queue"], **each} for each in records(self._queues().reset_index())] if self.setting.groups else [],
             "limits": records(self._limits()),
@@ -401,7 +422,7 @@ class History(ShowsItself):
         return draw("history", self, ax=ax, figsize=figsize, title=title)
 
     def __repr__(self) -> str:
-        data = self.to_frame()
+        data = self._owners(slice(None))
         where = f"{plural(len(self.owners), 'owner')} on {plural(self.setting.cluster.counts.sum(), 'server')}"
         total = f"shortfall {figure(float(data['shortfall'].sum()))} of {figure(float(data['entitled'].sum()))} share-hours"
         return f"History({self.notion}: {where}, {duration(self.hours * _HOUR)}; {total}{'' if self.is_exact else ', estimated'})"

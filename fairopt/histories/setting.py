@@ -303,6 +303,7 @@ def _owners(log: JobLog, cluster: Instance, lenient: bool) -> tuple[JobLog, IntA
         raise InvalidInstance(
             f"{first}the cluster does not know the owner {_quoted(missing[0])}{hint}{more if len(missing) > 1 else ''}; {known}: name "
             f"{'it' if len(missing) == 1 else 'them'} there as users or queues, or name the queue of each job in the log"
+            + (", or give nodes and associations instead of the cluster (--nodes, --associations)" if log.inferred else "")
             + ("" if len(missing) == len(names) else ", or leave their jobs out with lenient=True or --lenient")
         )
     good = np.array([place is not None for place in found], bool)

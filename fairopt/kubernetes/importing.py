@@ -27,6 +27,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -167,8 +168,9 @@ def import_kubernetes(
         account.summary["priority classes"] = dict(classes.most_common())
 
     files = [queues] if isinstance(queues, str | os.PathLike) else list(queues)
-    nothing: tuple[None, None, list[Extra]] = None, None, [()] * len(kept)
-    forest, places_in, extra = queues_of(files, kept, open_nodes, users, account) if files else nothing
+    nothing: tuple[None, list[Pod], None, list[Extra]] = None, kept, None, [()] * len(kept)
+    forest, kept, places_in, extra = queues_of(files, kept, open_nodes, users, account) if files else nothing
+    kept = _within_nodes(kept, known, account)
     amounts = [pod.request for pod in kept] if paths else [node.allocatable for node in open_nodes]
     asked = {resource for each in amounts for resource, amount in each.items() if amount}
     if forest:
@@ -216,6 +218,23 @@ def _example(nodes: list[Node]) -> Pod:
     total = {r: sum(node.allocatable.get(r, 0) for node in nodes) for r in ALWAYS}
     request = {"cpu": NANO, "memory": total["memory"] * NANO // max(total["cpu"], 1), "pods": NANO}
     return Pod(Part(None, "no pods"), "example", "example", "Pending", "", "", "", request, Constraints((), None, ()), False, np.inf)
+
+
+def _within_nodes(pods: list[Pod], nodes: Mapping[str, Node], account: Account) -> list[Pod]:
+    """Return the pods; one that runs stays, and holds at most what its node lists (a device plugin that failed lists nothing)."""
+    kept, cut = [], Counter[str]()
+    for pod in pods:
+        if pod.node and not nodes[pod.node].closed:
+            offer = nodes[pod.node].allocatable
+            over = {resource: offer.get(resource, 0) for resource, amount in pod.request.items() if amount > offer.get(resource, 0)}
+            if over:
+                cut.update(list(over))
+                pod = replace(pod, request=pod.request | over)
+        kept.append(pod)
+    for resource, number in cut.items():
+        runs = "runs on a node" if number == 1 else "run on nodes"
+        account.note(f"{plural(number, 'pod')} {runs} with less {resource} than requested: it stays, and holds what its node lists")
+    return kept
 
 
 def _phases(pods: list[Pod]) -> dict[str, int]:

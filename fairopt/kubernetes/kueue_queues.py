@@ -11,14 +11,15 @@ theirs. Flavors that share nodes are added up where they do. On nodes of no flav
 resource that it does not cover at all is not limited (Kueue admits no pod that asks for it, unless it is configured to ignore it).
 A pod may take any flavor of its ClusterQueue, and gets the tolerations of that flavor: it may run on nodes of each with these.
 
-What Kueue shares beyond the quotas goes by ``fairSharing.weight``.
+What Kueue shares beyond the quotas goes by ``fairSharing.weight``; weight 0 borrows last, which is a tier below. LocalQueues of one
+namespace in one ClusterQueue are owners of their own, with their weights. A queue that is stopped (``stopPolicy``) starts nothing.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
@@ -64,7 +65,7 @@ class Kueue(SchedulerQueues):
         self._nodes = _nodes(by_name(kinds["ClusterQueue"], account), by_name(kinds["Cohort"], account))
         _flow(self._nodes)
         self.kinds = flavors = _flavors(by_name(kinds["ResourceFlavor"], account), cluster, self._nodes, account)
-        self.queues = [_queue(name, self._nodes, flavors, cluster, account) for name in self._nodes]
+        self.queues = _last(self._nodes, [_queue(name, self._nodes, flavors, cluster, account) for name in self._nodes], account)
         strange = {r for node in self._nodes.values() for _, r in node.nominal if not cluster.having.get(r)}
         if strange:
             account.note(f"quotas of {joined(sorted(strange), 5)} are left out: no node has it")
@@ -79,8 +80,9 @@ class Kueue(SchedulerQueues):
             name: tuple((flavors[each], extra[each]) for each in dict.fromkeys(f for f, _ in node.nominal) if extra.get(each))
             for name, node in self._nodes.items()
         }
+        self._stopped = {name: policy for name, node in self._nodes.items() if not node.cohort and (policy := _stop_policy(node.part))}
         self._local: dict[str, dict[str, str]] = {}
-        self._weights: dict[tuple[str, str], float] = {}
+        self._weights: dict[str, dict[str, float]] = {}
         for part in kinds["LocalQueue"]:
             self._read_local(part)
 
@@ -96,24 +98,80 @@ class Kueue(SchedulerQueues):
             self._account.bad("LocalQueue", part.place, f'there is no ClusterQueue "{queue}"; export the ClusterQueues too')
             return
         self._local.setdefault(namespace, {})[part["metadata"]["name"].text()] = queue
-        weight = part["spec"].get("fairSharing").get("weight")
-        if weight.value is not None:
-            self._weights[namespace, queue] = self._weights.get((namespace, queue), 0.0) + quantity(weight) / NANO
+        name, weight = part["metadata"]["name"].text(), part["spec"].get("fairSharing").get("weight")
+        self._weights.setdefault(namespace, {})[name] = 1.0 if weight.value is None else quantity(weight) / NANO
+        if policy := _stop_policy(part):
+            self._stopped[f"{namespace}/{name}"] = policy
 
-    def queue_of(self, pod: Part, namespace: str) -> str | None:
-        """Return the ClusterQueue of the LocalQueue that a pod names, or that of its namespace."""
+    def _local_of(self, pod: Part, namespace: str) -> str | None:
+        """Return the LocalQueue of a pod: the one that it names, else the default of its namespace, else the only one."""
         local = self._local.get(namespace, {})
         name = marked(pod, _MARKS)
         if name:
-            return local.get(name)
+            return name if name in local else None
         if len(set(local.values())) > 1 and _DEFAULT not in local:
             self._account.note(f'pods of "{namespace}" that name none of its LocalQueues are in no ClusterQueue')
             return None
-        return local.get(_DEFAULT) or next(iter(local.values()), None)
+        return _DEFAULT if _DEFAULT in local else next(iter(local), None)
 
-    def weight_of(self, namespace: str, queue: str) -> float:
-        """Return the weight of the LocalQueues of a namespace in a ClusterQueue."""
-        return self._weights.get((namespace, queue), 1.0)
+    def queue_of(self, pod: Part, namespace: str) -> str | None:
+        """Return the ClusterQueue of the LocalQueue that a pod names, or that of its namespace."""
+        name = self._local_of(pod, namespace)
+        return None if name is None else self._local[namespace][name]
+
+    def owner_of(self, pod: Part, namespace: str) -> str:
+        """Return the namespace, or the LocalQueue if several of the namespace point to one ClusterQueue: these share it by weights."""
+        local, name = self._local.get(namespace, {}), self._local_of(pod, namespace)
+        if name is None or list(local.values()).count(local[name]) == 1:
+            return namespace
+        taken = name in self._local or any(name in other for space, other in self._local.items() if space != namespace)
+        owner = f"{namespace}/{name}" if taken else name
+        self._weights[owner] = {name: self._weights[namespace][name]}
+        return owner
+
+    def weight_of(self, owner: str, queue: str) -> float:
+        """Return the weight of an owner among those in a ClusterQueue: that of its one LocalQueue there."""
+        local = self._local.get(owner, {})
+        weights = self._weights.get(owner, {})
+        return next((weight for name, weight in weights.items() if local.get(name, queue) == queue), 1.0)
+
+    def closed(self, pod: Part, namespace: str, running: bool) -> str:
+        """Return why a pod asks for nothing: a stopPolicy of its LocalQueue or of its ClusterQueue."""
+        name = self._local_of(pod, namespace)
+        for queue in () if name is None else (f"{namespace}/{name}", self._local[namespace][name]):
+            policy = self._stopped.get(queue)
+            if policy == "HoldAndDrain" or (policy and not running):
+                return f"its queue is stopped (stopPolicy {policy}): {'what runs is stopped' if running else 'nothing starts'}"
+        return ""
+
+
+def _stop_policy(part: Part) -> str:
+    """Return the policy of a queue that is stopped; else empty."""
+    given = part["spec"].get("stopPolicy")
+    policy = given.text("") or "None"
+    if policy not in ("None", "Hold", "HoldAndDrain"):
+        given.refuse(f'there is no policy "{policy}"; the policies are None, Hold and HoldAndDrain')
+    return "" if policy == "None" else policy
+
+
+def _last(nodes: Mapping[str, _Node], queues: Sequence[Queue], account: Account) -> list[Queue]:
+    """Return the queues; those of weight 0 get what the others in their cohort leave over: a tier below, and weight 1 among themselves."""
+    last = {name for name, node in nodes.items() if node.weight == 0}
+    borrowing = sorted(name for name in last if nodes[name].parent is not None)
+    if borrowing:
+        account.note(f"weight 0 of {joined(borrowing, 5)}: it borrows last, which is a tier below the other queues of its cohort")
+    nested = [name for name in borrowing if nodes[name].cohort or nodes[nodes[name].parent or ""].parent is not None]
+    if nested:
+        account.note(f"the cohort of {joined(nested, 5)} is nested: that a weight of 0 is a tier below the others is approximate there")
+    parents = {nodes[name].parent for name in borrowing}
+    result = []
+    for queue in queues:
+        if queue.name in last:
+            queue = replace(queue, weight=1.0)
+        elif nodes[queue.name].parent in parents:
+            queue = replace(queue, tier=1)
+        result.append(queue)
+    return result
 
 
 # Quotas in the tree of cohorts ---------------------------------------------------------------------------------------------------

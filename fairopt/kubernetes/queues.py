@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from fairopt.clusters.queue_tree import Forest
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_text
 from fairopt.instance.queues import Queue
+from fairopt.kubernetes.elastic_quotas import ElasticQuotas
 from fairopt.kubernetes.kai_queues import KAI
 from fairopt.kubernetes.kueue_queues import Kueue
 from fairopt.kubernetes.records import Node, Pod, amounts_of, in_units
@@ -29,15 +31,18 @@ from fairopt.wording import joined, plural
 __all__ = ["queues_of"]
 
 _COMMAND = "kubectl get clusterqueues,cohorts,localqueues,resourceflavors,resourcequotas -A -o yaml > queues.yaml (Kueue), or kubectl get "
-_COMMAND += "queues,resourcequotas -A -o yaml > queues.yaml (Volcano, KAI)"
-_SYSTEMS: tuple[type[SchedulerQueues], ...] = (Kueue, Volcano, KAI)
+_COMMAND += "queues,resourcequotas -A -o yaml > queues.yaml (Volcano, KAI), or kubectl get elasticquotas -A -o yaml > queues.yaml"
+_SYSTEMS: tuple[type[SchedulerQueues], ...] = (Kueue, Volcano, KAI, ElasticQuotas)
 _PREFIX = "requests."
 
 
 def queues_of(
     paths: Sequence[str | os.PathLike[str]], pods: Sequence[Pod], nodes: Sequence[Node], users: str, account: Account
-) -> tuple[Forest, list[str], list[Extra]]:
-    """Return the queues, the queue of each pod by name, and the tolerations that its scheduler queue gives each pod."""
+) -> tuple[Forest, list[Pod], list[str], list[Extra]]:
+    """Return the queues, the pods that ask for something in them, the queue of each by name, and the tolerations that it gets there.
+
+    A queue may say on which nodes its pods run, and who in a namespace owns them.
+    """
     objects = [part for path in paths for part in _objects(path)]
     quotas = [part for part in objects if _kind(part) == ("ResourceQuota", "")]
     of_system = {system: [part for part in objects if system.reads(*_kind(part))] for system in _SYSTEMS}
@@ -54,9 +59,10 @@ def queues_of(
         raise InvalidInstance(f"{', '.join(map(str, paths))}: there is no queue and no ResourceQuota, but {kinds}; export them: {_COMMAND}")
     for part in objects:
         if part not in used:
-            account.leave_out("object", part.place, f"a {_kind(part)[0]} is not a queue of {joined([s.name for s in _SYSTEMS], 3)}")
+            account.leave_out("object", part.place, f"a {_kind(part)[0]} is not a queue of {joined([s.name for s in _SYSTEMS], 4)}")
 
     system = given[0](of_system[given[0]], Cluster.of(nodes), account) if given else None
+    pods = _in_system(pods, system, users, account) if system else list(pods)
     above = [system.queue_of(pod.part, _namespace(pod)) if system else None for pod in pods]
     names = {queue.name for queue in system.queues} if system else set[str]()
     homeless = sum(queue is None for queue in above)
@@ -78,6 +84,14 @@ def queues_of(
     if limits and users != "namespace":
         account.note(f'ResourceQuotas limit namespaces, and are left out: owners are by "{users}"')
         limits = {}
+    spaces: dict[str, set[str]] = {}
+    for pod in pods:
+        spaces.setdefault(_namespace(pod), set()).add(pod.owner)
+    for namespace in [namespace for namespace in limits if spaces.get(namespace, {namespace}) != {namespace}]:
+        limits |= dict.fromkeys(spaces[namespace], limits[namespace])
+        account.note(f'the ResourceQuota of "{namespace}" limits each of its LocalQueues, not their sum: a relaxation')
+        if namespace not in spaces[namespace]:
+            del limits[namespace]
     lacking = sorted(set(limits) - set(several))
     for namespace in lacking:
         account.leave_out("ResourceQuota", namespace, "its namespace has no pod here")
@@ -95,7 +109,24 @@ def queues_of(
     if strange:
         account.note(f"amounts of {joined(sorted(strange), 5)} are left out: no node has it")
     extra = [system.tolerations.get(queue, ()) if system and queue is not None else () for queue in above]
-    return forest, [name(pod.owner, queue) for pod, queue in zip(pods, above, strict=True)], extra
+    return forest, list(pods), [name(pod.owner, queue) for pod, queue in zip(pods, above, strict=True)], extra
+
+
+def _in_system(pods: Sequence[Pod], system: SchedulerQueues, users: str, account: Account) -> list[Pod]:
+    """Return the pods that a scheduler serves, with their owners, and with what their queues ask of nodes."""
+    kept = []
+    for pod in pods:
+        closed = system.closed(pod.part, _namespace(pod), bool(pod.node))
+        if closed:
+            account.leave_out("pod", pod.where, closed, pod.number)
+            continue
+        queue = system.queue_of(pod.part, _namespace(pod))
+        more = system.selectors.get(queue, ()) if queue is not None else ()
+        constraints = replace(pod.constraints, selector=(*pod.constraints.selector, *more)) if more else pod.constraints
+        owner = system.owner_of(pod.part, _namespace(pod)) if users == "namespace" else pod.owner
+        same = owner == pod.owner and not more
+        kept.append(pod if same else replace(pod, owner=owner, constraints=constraints))
+    return kept
 
 
 def _namespace(pod: Pod) -> str:

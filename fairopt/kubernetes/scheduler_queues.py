@@ -13,7 +13,7 @@ from fairopt.clusters.json_export import Part
 from fairopt.errors import InvalidInstance
 from fairopt.instance.queues import Queue
 from fairopt.instance.tree import MOST_LEVELS, circle, circular, deepest, too_deep
-from fairopt.kubernetes.placement import Toleration
+from fairopt.kubernetes.placement import Expression, Toleration
 from fairopt.kubernetes.records import Node, amounts_of, in_units
 from fairopt.wording import did_you_mean, joined
 
@@ -63,6 +63,8 @@ class SchedulerQueues(ABC):
         The nodes of each kind that the scheduler knows.
     tolerations : mapping
         Of each queue, the tolerations that its pods get on some nodes: pairs of the nodes and the tolerations.
+    selectors : mapping
+        Of each queue, what its pods ask of the labels of nodes, beside what they ask themselves.
     """
 
     name: str
@@ -71,6 +73,7 @@ class SchedulerQueues(ABC):
     queues: list[Queue]
     kinds: Mapping[str, frozenset[str]] = MappingProxyType({})
     tolerations: Mapping[str, Extra] = MappingProxyType({})
+    selectors: Mapping[str, tuple[Expression, ...]] = MappingProxyType({})
 
     @abstractmethod
     def __init__(self, parts: Sequence[Part], cluster: Cluster, account: Account) -> None:
@@ -85,9 +88,17 @@ class SchedulerQueues(ABC):
     def queue_of(self, pod: Part, namespace: str) -> str | None:
         """Return the queue that a pod is in; None if it is in none."""
 
-    def weight_of(self, namespace: str, queue: str) -> float:
-        """Return the weight of a namespace among those in a queue."""
+    def owner_of(self, pod: Part, namespace: str) -> str:
+        """Return who owns a pod within its queue of the scheduler: its namespace, or a part of it that has a queue of its own."""
+        return namespace
+
+    def weight_of(self, owner: str, queue: str) -> float:
+        """Return the weight of an owner among those in a queue."""
         return 1.0
+
+    def closed(self, pod: Part, namespace: str, running: bool) -> str:
+        """Return why a pod that runs or waits asks for nothing: its queue is stopped; else empty."""
+        return ""
 
 
 def marked(pod: Part, keys: Sequence[str]) -> str:

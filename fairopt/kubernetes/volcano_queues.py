@@ -3,7 +3,8 @@
 ``capability`` is the limit. What ``guarantee.resource`` reserves is never lent. If a queue says what it deserves, the queues are those of
 Volcano's capacity plugin: ``deserved`` is the guarantee, of which the reserved part is not lent, and the weight is the dominant share of
 what is deserved. Else they are those of the proportion plugin: weights, and a reservation as the least that a queue gets (``clamp``). A
-``priority`` is a tier. The tree is that of ``parent``, or that of the annotations ``volcano.sh/hierarchy`` and ``hierarchy-weights``.
+``priority`` is a tier. ``affinity`` says on which groups of nodes the pods of a queue run. The tree is that of ``parent``, or that of the
+annotations ``volcano.sh/hierarchy`` and ``hierarchy-weights``.
 """
 
 from __future__ import annotations
@@ -14,13 +15,17 @@ from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
 from fairopt.instance.queues import Queue
 from fairopt.instance.tree import MOST_LEVELS, too_deep
+from fairopt.kubernetes.placement import Expression
 from fairopt.kubernetes.scheduler_queues import Cluster, SchedulerQueues, by_name, check_parents, in_cluster_units, made, marked
+from fairopt.wording import joined, named, plural
 
 __all__ = ["Volcano"]
 
 _MARKS = ("volcano.sh/queue-name", "scheduling.volcano.sh/queue-name")
 _DEFAULT, _SCHEDULER, _ROOT = "default", "volcano", "root"
 _HIERARCHY, _WEIGHTS = "volcano.sh/hierarchy", "volcano.sh/hierarchy-weights"
+_GROUP = "volcano.sh/nodegroup-name"  # a label of nodes
+_KINDS = ("required", "preferred")
 _LEAST = 1e-3  # of the least weight: the weight of a queue that deserves nothing
 
 
@@ -45,6 +50,7 @@ class Volcano(SchedulerQueues):
         self.name = f"Volcano's {'capacity' if capacity else 'proportion'} plugin"
         if capacity:
             weights = _deserved_weights(deserved, reserved, parents, cluster, account)
+        self.selectors = _node_groups(listed, parents, account)
         self.queues = list(above)
         for name, part in listed.items():
             spec = part["spec"]
@@ -68,6 +74,49 @@ class Volcano(SchedulerQueues):
         names = {queue.name for queue in self.queues}
         name = marked(pod, _MARKS) or (_DEFAULT if pod.get("spec").get("schedulerName").text("") == _SCHEDULER else "")
         return name if name in names else None
+
+
+def _node_groups(listed: Mapping[str, Part], parents: Mapping[str, str | None], account: Account) -> dict[str, tuple[Expression, ...]]:
+    """Return on which groups of nodes the pods of each queue run, by the affinity of the queue, else of the nearest queue above.
+
+    These are the groups that it requires or prefers, less those that it must not use, and those that it would rather not use. Where some
+    queue states an affinity, a queue without one runs nowhere (the nodegroup plugin is strict by default).
+    """
+    groups: dict[str, tuple[str, ...]] = {}
+    wishes = 0
+    for name, part in listed.items():
+        affinity = part["spec"].get("affinity")
+        if affinity.value is None:
+            continue
+        wanted, avoided = (
+            {
+                kind: [each.text() for each in affinity.get(side).get(f"{kind}DuringSchedulingIgnoredDuringExecution").items()]
+                for kind in _KINDS
+            }
+            for side in ("nodeGroupAffinity", "nodeGroupAntiAffinity")
+        )
+        wishes += bool(wanted["preferred"] or avoided["preferred"])
+        allowed = (set(wanted["required"]) | set(wanted["preferred"])) - set(avoided["required"]) | set(avoided["preferred"])
+        groups[name] = tuple(sorted(allowed))
+    if not groups:
+        return {}
+    if wishes:
+        account.note(f"{plural(wishes, 'queue prefers', 'queues prefer')} some groups of nodes, which is ignored: all its groups are equal")
+    bare = []
+    selectors: dict[str, tuple[Expression, ...]] = {}
+    for name in listed:
+        above: str | None = name
+        while above is not None and above not in groups:
+            above = parents.get(above)
+        if above is None:
+            bare.append(name)
+        selectors[name] = (Expression(_GROUP, "In", groups[above] if above is not None else ()),)
+    if bare:
+        account.note(
+            f"{joined([named(name) for name in bare], 5)}: without a node group, while other queues have one: none of its pods can start "
+            "(Volcano's nodegroup plugin is strict unless strict: false)"
+        )
+    return selectors
 
 
 def _hierarchy(listed: Mapping[str, Part], account: Account) -> tuple[dict[str, str | None], dict[str, float], list[Queue]]:

@@ -29,6 +29,7 @@ from fairopt.models import FinishTime
 from fairopt.program.most_work import work_of_slice
 from fairopt.simulation.fluid import Optimum, instance_at
 from fairopt.simulation.keeping import State
+from fairopt.simulation.running_alone import run_alone
 from fairopt.simulation.streams import Streams
 from fairopt.solving import solve
 
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 __all__ = ["FinishTimeOptimum", "ended_alone"]
 
 _PERIODS = 100  # in the time of submissions and of the longest task
-_LEFT = 1e-12  # of the slice: less is rounding
 
 
 class FinishTimeOptimum(Optimum):
@@ -120,51 +120,11 @@ def ended_alone(streams: Streams) -> FloatArray:
     of_counts = [work_of_slice(instance.replace(counts=there), part).tolist() for there in distinct]
     rates = [of_counts[k] for k in which.ravel().tolist()]
     fastest = np.where(instance.eligibility, instance.speeds, 0.0).max(axis=1, initial=0.0)
-    most = (trace.tasks * fastest[streams.stream]).tolist()
+    most = trace.tasks * fastest[streams.stream]
     ends = np.full(trace.n_jobs, np.nan)
-    owner = streams.job_owner
-    submit, work, stream, since = trace.submit.tolist(), trace.job_work.tolist(), streams.stream.tolist(), changed[kept].tolist()
+    owner, since = streams.job_owner, changed[kept].tolist()
     for user in np.unique(owner).tolist():
-        _run_alone(np.flatnonzero(owner == user).tolist(), submit, work, stream, most, since, rates, ends)
+        own = np.flatnonzero(owner == user)
+        asked = trace.submit[own].tolist(), trace.job_work[own].tolist(), most[own].tolist(), streams.stream[own].tolist()
+        ends[own] = run_alone(*asked, since, rates)
     return ends
-
-
-def _run_alone(
-    jobs: list[int],
-    submit: list[float],
-    work: list[float],
-    stream: list[int],
-    most: list[float],
-    changed: list[float],
-    rates: list[list[float]],
-    ends: FloatArray,
-) -> None:
-    """Let the jobs of one owner run in their order, and note their ends; ``rates`` are those of whole slices, since ``changed``."""
-    waiting, running, left = list(reversed(jobs)), list[int](), dict[int, float]()
-    now, period = submit[jobs[0]], 0
-    while waiting or running:
-        while waiting and submit[waiting[-1]] <= now:
-            running.append(waiting[-1])
-            left[running[-1]] = work[waiting.pop()]
-        while period + 1 < len(changed) and changed[period + 1] <= now:
-            period += 1
-        free, speeds = 1.0, list[tuple[int, float]]()
-        for job in running:
-            if free <= _LEFT:
-                break
-            whole = rates[period][stream[job]]
-            if whole > 0:
-                taken = min(free, most[job] / whole)
-                free -= taken
-                speeds.append((job, taken * whole))
-        coming = [submit[waiting[-1]]] if waiting else []
-        coming += changed[period + 1 : period + 2]
-        then = min([*coming, *(now + left[job] / speed for job, speed in speeds)], default=np.inf)
-        if np.isinf(then):
-            return
-        for job, speed in speeds:
-            left[job] -= speed * (then - now)
-            if left[job] <= _LEFT * work[job] < np.inf or now + left[job] / speed == now:
-                ends[job] = then
-                running.remove(job)
-        now = then

@@ -351,6 +351,10 @@ def _note_relaxations(
     several = sum(size.several for size in sizes)
     if several:
         account.note(f"{plural(several, 'job')} on several nodes, divided into tasks that need not start together: a relaxation")
+    suspended = sum(job.state == "SUSPENDED" for job, _ in kept)
+    if suspended:
+        jobs = plural(suspended, "suspended job keeps its", "suspended jobs keep their")
+        account.note(f"{jobs} memory and generic resources: counted as running, with CPUs, too")
     together = len({job.heterogeneous for job, _ in kept if job.heterogeneous})
     if together:
         account.note(f"{plural(together, 'heterogeneous job')}, whose components count as jobs that need not start together: a relaxation")

@@ -21,10 +21,10 @@ from fairopt.slurm.text import Record, others_in, value_of
 __all__ = ["job_blocks"]
 
 
-def _number(text: str) -> float | str:
+def _number(text: str) -> int | str:
     """Return the first number of a range; other texts as they are, for the reader to refuse."""
     first = text.partition("-")[0]
-    return float(first) if re.fullmatch(r"\d{1,18}", first, re.ASCII) else text
+    return int(first) if re.fullmatch(r"\d{1,18}", first, re.ASCII) else text
 
 
 def _memory(text: str) -> float | str | None:

@@ -91,6 +91,7 @@ class NamedLimits:
         """
         known = [self._kinds.get(kind) for kind in kinds]
         found: list[Limit] = []
+        left_out: set[str] = set()
         groups: dict[tuple[str, str, str, SplitLimits, float], list[int]] = {}
         for n, kind in enumerate(known):
             if kind is None:
@@ -99,8 +100,10 @@ class NamedLimits:
             for qos, limits in kind.qos:
                 for limit, of, whose in zip(limits, ("", "user ", "account "), ("", user, account), strict=True):
                     if limit:
-                        key = (qos.name, of, whose, split_limits(limit.tres, self._licenses, set()), limit.jobs)
+                        key = (qos.name, of, whose, split_limits(limit.tres, self._licenses, left_out), limit.jobs)
                         groups.setdefault(key, []).append(n)
+        if left_out:
+            self._account.note(f"limits of QOS on {joined(sorted(left_out), 5)} are left out: they limit no resource of the instance")
         for (name, of, whose, split, jobs), users in groups.items():
             title = f"qos/{name}" + (f" of {of}{whose}" if of else "")
             found += self._limits(instance, title, users, split)

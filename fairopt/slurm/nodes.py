@@ -18,8 +18,9 @@ from fairopt.slurm.syntax import Features, features, finite, gres, number, words
 __all__ = ["Node", "Partition", "allowed_nodes", "read_node", "read_partitions"]
 
 _CLOSED = {"DOWN", "DRAIN", "DRAINED", "DRAINING", "ERROR", "FAIL", "FAILED", "FAILING", "FUTURE", "INVALID_REG", "NOT_RESPONDING"}
-_CLOSED |= {"NO_RESPOND", "NO_RESP", "UNKNOWN", "INVAL", "BLOCKED"}
-_RESERVED = {"RESERVED", "RESV", "MAINT", "MAINTENANCE"}
+_CLOSED |= {"NO_RESPOND", "NO_RESP", "UNKNOWN", "INVAL"}
+_MAINTENANCE = {"MAINT", "MAINTENANCE"}
+_RESERVED = {"RESERVED", "RESV"} | _MAINTENANCE
 _MARKS = {"*": "NOT_RESPONDING", "$": "MAINT"}  # behind a state in short forms; others say nothing of what a node offers
 
 
@@ -36,6 +37,7 @@ class Node:
     partitions: list[str]
     closed: str
     reserved: bool  # it is in an active reservation, or in maintenance
+    maintenance: bool
     reservation: str  # the name of it, as far as the node says
 
 
@@ -72,6 +74,7 @@ def read_node(part: Part) -> Node:
         words(part.get("partitions")),
         closed[0].lower() if closed else "",
         bool(states & _RESERVED),
+        bool(states & _MAINTENANCE),
         part.get("reservation").text("") or part.get("reservation_name").text(""),
     )
 

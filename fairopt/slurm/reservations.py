@@ -10,7 +10,7 @@ RESERVED or MAINT.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from fairopt.clusters.account import Account
@@ -24,6 +24,8 @@ from fairopt.slurm.text import Record
 from fairopt.wording import joined, plural
 
 __all__ = ["Reservation", "Reservations"]
+
+_UNNAMED, _MAINTENANCE = "", "maintenance"  # of a node that does not say which reservation it is in
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,11 @@ def _read(part: Part) -> Reservation:
         tuple(words(part.get("accounts"))),
         part.get("state").text("ACTIVE").upper() == "ACTIVE" if text else None,
     )
+
+
+def _admits(of: Collection[str], reservation: str) -> bool:
+    """Return whether nodes of these reservations are for the jobs of one."""
+    return bool(reservation) and (reservation in of or _UNNAMED in of)
 
 
 class Reservations:
@@ -103,7 +110,8 @@ class Reservations:
         listed_nodes = set().union(*(each.nodes for each in active))
         for node in nodes:
             if node.reserved and node.name not in listed_nodes:
-                self._of.setdefault(node.name, set()).add(node.reservation)
+                name = node.reservation or (_MAINTENANCE if node.maintenance else _UNNAMED)
+                self._of.setdefault(node.name, set()).add(name)
         if in_part:
             account.note(
                 f"{plural(len(in_part), 'reservation has', 'reservations have')} a part of the CPUs of nodes ({joined(sorted(in_part), 3)}"
@@ -117,12 +125,16 @@ class Reservations:
         for node in nodes:
             of = self._of.get(node.name, set())
             magnetic = any(name in self._known and any(map(self._known[name].attracts, jobs)) for name in of)
-            if of and not of & (wanted - {""}) and not magnetic:
-                name = joined(sorted(of - {""}), 3)
-                account.leave_out(
-                    "node", f"{node.part.place} ({node.name})", f"reserved{f' ({name})' if name else ''}: offers nothing to these jobs"
-                )
+            if of and not any(_admits(of, name) for name in wanted) and not magnetic:
+                name = joined(sorted(of - {_UNNAMED}), 3)
+                why = f"reserved{f' ({name})' if name else ''}: offers nothing to these jobs"
+                account.leave_out("node", f"{node.part.place} ({node.name})", why)
                 continue
+            if _UNNAMED in of:
+                account.note(
+                    "some nodes are reserved and do not say for what: jobs of any reservation may run there (scontrol show reservations, "
+                    "--reservations, says it)"
+                )
             taken = self._taken.get(node.name, 0.0)
             found.append(replace(node, offers={**node.offers, "cpu": max(node.offers["cpu"] - taken, 0.0)}) if taken else node)
         return found
@@ -132,7 +144,9 @@ class Reservations:
         of = self._of.get(node.name, set())
         own = self._known.get(job.reservation)
         if of:
-            return job.reservation in of if job.reservation else any(self._known[name].attracts(job) for name in of if name in self._known)
+            if job.reservation:
+                return _admits(of, job.reservation)
+            return any(self._known[name].attracts(job) for name in of if name in self._known)
         if not job.reservation:
             return True
         if own is None:

@@ -13,12 +13,12 @@ __all__ = ["json_columns"]
 
 
 def json_columns(text: str, path: Path, command: str) -> tuple[dict[str, list[str]], list[str]]:
-    """Return the cells of each column, by its name in small letters, and the place of each job.
+    """Return the cells of each column, by its name in small letters, and the place of each job; empty cells for what a job lacks.
 
     Raises
     ------
     InvalidInstance
-        With the file and the job: it lacks what every job has.
+        With the file: it is no such answer, or has no job. With the job: a field is not what it should be.
     """
     export = parse_json(text, path, command)
     if not isinstance(export.value, dict) or not isinstance(export.value.get("jobs"), list):
@@ -26,9 +26,6 @@ def json_columns(text: str, path: Path, command: str) -> tuple[dict[str, list[st
     jobs = export["jobs"].items()
     if not jobs:
         raise InvalidInstance(f"{path}: there is no job; export it again: {command}")
-    for job in jobs:
-        if not isinstance(job.get("time").value, dict):
-            job.refuse(f"the job {job.get('job_id').value} of sacct has no times; export it again: sacct --json")
     return {name: [read(job) for job in jobs] for name, read in _COLUMNS.items()}, [job.place for job in jobs]
 
 
@@ -60,7 +57,7 @@ def _tres(part: Part) -> str:
 
 def _time(name: str) -> Callable[[Part], str]:
     def read(job: Part) -> str:
-        value = number(job["time"].get(name))
+        value = number(job.get("time").get(name))
         return f"{value:.0f}" if value and 0 < value < 1e11 else ""  # 0 and 2^32 - 2: not yet
 
     return read
@@ -68,14 +65,14 @@ def _time(name: str) -> Callable[[Part], str]:
 
 def _length(name: str) -> Callable[[Part], str]:
     def read(job: Part) -> str:
-        value = int(number(job["time"].get(name)) or 0.0)
+        value = int(number(job.get("time").get(name)) or 0.0)
         return f"{value // 3600}:{value // 60 % 60:02d}:{value % 60:02d}"
 
     return read
 
 
 def _state(job: Part) -> str:
-    listed = words(job["state"].get("current"))
+    listed = words(job.get("state").get("current"))
     return next((word for word in listed if word != "COMPLETING"), "")
 
 
@@ -90,7 +87,7 @@ _COLUMNS: dict[str, Callable[[Part], str]] = {
     "eligible": _time("eligible"),
     "start": _time("start"),
     "end": _time("end"),
-    "reason": lambda job: job["state"].get("reason").text(""),
+    "reason": lambda job: job.get("state").get("reason").text(""),
     "alloctres": lambda job: _tres(job.get("tres").get("allocated")),
     "reqtres": lambda job: _tres(job.get("tres").get("requested")),
     "nodelist": lambda job: job.get("nodes").text(""),

@@ -124,6 +124,8 @@ def read_sacct_log(
         records.leave_out(state == word, f"its state, {word}, is not known")
     keys = [get.get(name, empty) for name in ("partition", "constraints")] + [_types(asked)]
     extra: dict[str, Any] = {"listed": listed, "nodes": nodes_given, "key": np.array(list(map("\n".join, zip(*keys, strict=True))), object)}
+    no_times = np.isnan(records.submit) & np.isnan(records.start) & np.isnan(records.end)
+    strange |= ~records.refuse(no_times, "it has neither a submission nor a start")
     good = ~strange & ~np.array(["." in name for name in records.job], bool)
     records.keep(good)
     extra["suspended"] = suspended
@@ -289,7 +291,7 @@ def _place(
         bad = np.array(missing, bool)[extra["listed"]]
         if bad.any():
             name = next(name for name in hosts_of[extra["listed"][int(np.argmax(bad))]] if name in unknown)
-            good = records.refuse(bad, unknown_server(name, cluster))
+            good = records.refuse(bad, f"{unknown_server(name, cluster)}, or give the nodes instead of the cluster (--nodes)")
             records.keep(good)
             extra = {key: cells[good] for key, cells in extra.items()}
             if not good.any():

@@ -134,6 +134,8 @@ class Sizes:
         fitting = [node for node in nodes if _fits(each | {"cpu": each.get("cpu", 0.0) if not request.threads else cpus(node)}, node)]
         if fitting:
             each["cpu"] = cpus(min(fitting, key=lambda node: node.threads))
+        elif nodes and request.threads:
+            each["cpu"] = min(map(cpus, nodes))
         if fitting and request.whole_memory and "memory" not in each and self._memory_is_shared:
             each["memory"] = min(node.offers["memory"] for node in fitting)
         if fitting and request.exclusive:

@@ -177,9 +177,10 @@ def test_sacct_json_is_read(tmp_path: Path) -> None:
     assert found.setting.log.jobs.tolist() == ["158_1", "158_[2-9%3]"]
     assert found.setting.log.tasks.tolist() == [1, 3]
     assert received(found) == pytest.approx({"lab/ann": 0.25})
-    written(tmp_path, "jobs.json", json.dumps({"jobs": [{"job_id": 1, "account": "a"}]}))
-    with pytest.raises(InvalidInstance, match=r"jobs\[0\].*the job 1 of sacct has no times"):
+    written(tmp_path, "jobs.json", json.dumps({"jobs": [{"job_id": 7, "account": "lab", "user": "ann"}, one]}))
+    with pytest.raises(InvalidInstance, match=r'jobs\[0\]: job "7": it has neither a submission nor a start'):
         fo.history(log, POOL)
+    assert fo.history(log, POOL, lenient=True).setting.log.n_jobs == 1
 
 
 jobs = st.tuples(st.sampled_from("ab"), st.integers(0, 9), st.integers(1, 9), st.integers(0, 3), st.integers(0, 2))

@@ -66,7 +66,7 @@ def test_a_user_with_the_shares_of_its_account_comes_first_there(tmp_path: Path)
 
 
 QOS = "Name|Priority|Preempt|Flags|GrpTRES|MaxTRES|MaxTRESPU|MaxTRESPA|MaxWall|GrpJobs|GrpTRESMins\nnormal|0|||||||||\n"
-QOS += "small|5|||cpu=20|cpu=4|cpu=8|cpu=12|01:00:00||cpu=9\n"
+QOS += "small|5|||cpu=20,node=3|cpu=4|cpu=8|cpu=12|01:00:00||cpu=9\n"
 
 
 def test_a_qos_limits_its_jobs_of_all_of_a_user_and_of_an_account(tmp_path: Path) -> None:
@@ -89,6 +89,7 @@ def test_a_qos_limits_its_jobs_of_all_of_a_user_and_of_an_account(tmp_path: Path
     assert shared["c/dan"] == pytest.approx(44)
     assert sum(shared.values()) == pytest.approx(64)
     assert shared["a/ann"] + shared["b/ann"] <= 8 + 1e-6
+    assert any("limits of QOS on node are left out" in note for note in found.notes)
     assert any("GrpTRESMins" in note for note in found.notes)
     assert any("QOS differ in priority" in note for note in found.notes)
 
@@ -202,6 +203,20 @@ def test_a_reserved_node_without_jobs_of_its_reservation_offers_nothing(tmp_path
     found = import_records(tmp_path, [node("n1"), node("n2")], [*jobs, waiting(2, "b", "ben", resv_name="course")], reservations=later)
     assert (found.instance.hosts, found.instance.users) == ((("n1", "n2"),), ("a",))
     assert any("not active" in note for note in found.notes)
+
+
+def test_reservations_in_json_are_active_where_their_nodes_are_reserved(tmp_path: Path) -> None:
+    """JSON has no state. Without the export, reserved nodes that name no reservation are for jobs of any, those in maintenance for none."""
+    common: dict[str, Any] = {"groups": "", "accounts": "", "users": "ann", "tres": "cpu=64", "start_time": {"set": True, "number": 1}}
+    listed = [{"name": "course", "node_list": "n2", "flags": ["SPEC_NODES"]}, {"name": "later", "node_list": "n1", "flags": []}]
+    path = written(tmp_path, "reservations.json", json.dumps({"reservations": [common | each for each in listed]}))
+    jobs = [waiting(1, "a", "ann"), waiting(2, "b", "ben", resv_name="course"), waiting(3, "c", "cat", resv_name="later")]
+    nodes = [node("n1"), node("n2", state=["IDLE", "RESERVED"]), node("n3", state=["IDLE", "MAINTENANCE", "RESERVED"])]
+    for given, users in ((path, ("a", "b")), (None, ("a", "b", "c"))):
+        found = import_records(tmp_path, nodes, jobs, reservations=given)
+        assert found.instance.users == users
+        assert (on(found, "a"), on(found, "b")) == ({"n1"}, {"n2"})
+        assert found.instance.hosts == (("n1",), ("n2",))
 
 
 def test_a_reservation_of_some_cpus_leaves_the_rest_of_a_node(tmp_path: Path) -> None:

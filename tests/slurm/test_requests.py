@@ -321,3 +321,31 @@ def test_gpus_that_accounting_tracks_are_those_that_were_given(tmp_path: Path) -
     """One was asked for, and two were given."""
     given = running(1, "g1", "cpu=4,mem=24G,node=1,gres/gpu=2", "cpu=4,mem=24G,node=1,gres/gpu=1")
     assert only(import_records(tmp_path, GPUS, [given]))["demand"]["gpu"] == 2
+
+
+def test_cpus_by_gpu_and_threads_of_cores(tmp_path: Path) -> None:
+    """8 CPUs a GPU and 20 GiB a GPU; 8 cores of two threads, of which the job uses one each, are 16 CPUs, and 32 of them fit on no node."""
+    by_gpu = job(1, "cpu=1,mem=40G,node=1,gres/gpu=2", account="a", cpus_per_tres="gres:gpu:8", memory_per_tres="gres:gpu:20480")
+    cores = job(2, "cpu=8,mem=1G,node=1", account="b", threads_per_core=1, memory_per_node=1024)
+    many = job(3, "cpu=32,mem=1G,node=1", account="c", threads_per_core={"set": True, "infinite": False, "number": 1})
+    found = import_records(tmp_path, [node("n1", 32, threads=2, gres="gpu:a100:4")], [by_gpu, cores, many])
+    demands = {name: each["demand"] for name, each in by_user(found).items()}
+    assert demands == {"a": {"cpu": 16, "memory": 40, "gpu": 2}, "b": {"cpu": 16, "memory": 1, "gpu": 0}}
+    assert [each.why for each in found.left_out] == ["larger than every server on which it may run, so it can never start"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "starts"),
+    [
+        ("Priority", True), ("Resources", True), ("QOSMaxCpuPerUserLimit", True), ("AssocGrpCpuLimit", True), ("Licenses", True),
+        ("AssocGrpCPURunMinutesLimit", True), ("AssocMaxJobsLimit", True), ("JobArrayTaskLimit", True), ("QOSMaxJobsPerUserLimit", True),
+        ("PartitionTimeLimit", False), ("PartitionNodeLimit", False), ("QOSMaxCpuPerJobLimit", False), ("AssocGrpCPUMinutesLimit", False),
+        ("QOSMaxWallDurationPerJobLimit", False), ("BadConstraints", False), ("InvalidQOS", False), ("QOSMaxGRESPerNode", False),
+        ("QOSMinCpuNotSatisfied", False), ("AssocMaxWallDurationPerJobLimit", False), ("QOSGrpWallLimit", False), ("PartitionDown", False),
+        ("Reservation", False), ("JobHeldAdmin", False), ("ReservationDeleted", False), ("AccountNotAllowed", False),
+    ],
+)  # fmt: skip
+def test_reasons_why_a_job_cannot_start(tmp_path: Path, reason: str, starts: bool) -> None:
+    """A limit on what others hold ends when they do; one on the job itself, or a budget that is used up, does not."""
+    jobs = [job(1, account="a"), job(2, account="b", state_reason=reason)]
+    assert import_records(tmp_path, [node("n1")], jobs).instance.users == (("a", "b") if starts else ("a",))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from fairopt.histories.result import History
+from fairopt.reporting.tables.simulation import LATE, finish_ratios
 from fairopt.show.blocks import GAP, Block, Facts, Note
 from fairopt.show.table import Table, ids, names, numbers, percents, words
 from fairopt.wording import duration, figure, percent, plural, residual
@@ -51,6 +53,9 @@ def history_blocks(found: History, *, shown: Sequence[str] = (), sort: str = "sh
     if len(found.windows) > 1:
         yield from _windows(found)
     yield from _worst(found)
+    if np.isfinite(listed["finish_ratio_median"]).any():
+        yield GAP
+        yield finish_ratios("owner", listed)
     yield from _unjudged(data["unjudged"])
     for note in found.notes:
         yield GAP
@@ -59,7 +64,7 @@ def history_blocks(found: History, *, shown: Sequence[str] = (), sort: str = "sh
     yield GAP
     yield Note(
         "In share-hours: the whole cluster for an hour is 1. entitled: the exact allocation of the jobs that were there. shortfall: "
-        f"due and not given while work waited. surplus: given beyond what was due. waiting: work that waited.{envy}",
+        f"due and not given while work waited. surplus: given beyond what was due. waiting: work that waited.{envy}\n{LATE}",
         style="soft",
     )
 

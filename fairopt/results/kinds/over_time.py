@@ -185,6 +185,7 @@ _HISTORY = {
     "residual": number("Worst residual of their certificates.", "fraction"),
     **_SHARE_HOURS,
     **_ERRORS,
+    **_RATIOS,
     "owners": items(
         record(
             "An owner of tasks.",
@@ -201,6 +202,7 @@ _HISTORY = {
                 "envy": nullable(number("Envy of other owners; null: the log does not say where jobs ran.", "task-hours")),
                 "waiting": number("Tasks that waited.", "task-hours"),
                 **{name: optional(key) for name, key in _ERRORS.items()},
+                **_RATIOS,
             },
         ),
         "The owners.",
