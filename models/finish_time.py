@@ -190,6 +190,13 @@ class FinishTime(ShareNotion):
         z = np.where(np.isfinite(z), z, 0.0)  # who can do nothing
         return np.asarray(z / (1 + safe_ratio(self._of("elapsed", instance), alone) * z))
 
+    def ratios(self, instance: Instance, tasks: FloatArray) -> FloatArray:
+        """Return rho of each user, (users,), with these tasks, (users, servers); inf: it never finishes; nan: it could not alone."""
+        alone, work = self._time_alone(instance), instance.work(tasks)
+        left, elapsed = self._of("left", instance), self._of("elapsed", instance)
+        ends = np.where(work > 0, elapsed + np.divide(left, work, out=np.zeros_like(work), where=work > 0), np.inf)
+        return np.asarray(np.divide(ends, alone, out=np.full_like(ends, np.nan), where=np.isfinite(alone)))
+
     def describe_measure(self, instance: Instance, user: int) -> str:
         """Return when it would finish alone, as text."""
         alone: Any = self._time_alone(instance)[user]

@@ -6,7 +6,8 @@ Each row is one allocation. Its measures are those of `fairopt.analysis.measures
     sum_n phi[n] x[n] / max over all allocations of divisible tasks of sum_n phi[n] x[n],
 
 with phi = 1 where weights are per resource or among the users of a queue. Of queues, the limits alone bound the maximum. The notion
-"efficiency" attains the maximum. If a row cannot be computed, it says why, and the other rows are computed all the same. If an
+"efficiency" attains the maximum. If the reference or a notion is "finish-time", every row has the finish-time ratio of each user, by the
+work and times of that notion. If a row cannot be computed, it says why, and the other rows are computed all the same. If an
 allocation is infeasible, its row says where and by how much.
 
 >>> import fairopt as fo
@@ -38,6 +39,7 @@ import numpy.typing as npt
 
 from fairopt.allocation import GIVEN, Allocation
 from fairopt.analysis.comparison import BEST_FOUND, Comparison, Row
+from fairopt.analysis.finish_ratios import ratios_of_users
 from fairopt.analysis.measures import cluster_use, dominant_shares, envy_applies, jain_index, largest_envy, takes_part, violations
 from fairopt.analysis.own_schedulers import made
 from fairopt.analysis.regrets import Regret, regret
@@ -45,7 +47,7 @@ from fairopt.analysis.rerun import given
 from fairopt.errors import FairoptError, InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.instance.tolerances import WRITTEN
-from fairopt.models import NOTIONS, OPTIONS_OF_TREES, Notion, ShareNotion, Sharing, default_sharing
+from fairopt.models import NOTIONS, OPTIONS_OF_TREES, FinishTime, Notion, ShareNotion, Sharing, default_sharing
 from fairopt.registry import line_at_fault
 from fairopt.results import plain
 from fairopt.scheduling import schedule
@@ -134,7 +136,8 @@ def compare(
     own = {name: _tasks(value, instance, how, name, exact=exact) for name, value in (allocations or {}).items()}
     against = None if reference is None else read_notion(reference)[1]
     first = against or next((notion for _, notion in wanted), None)
-    work = _Work(instance, how, integral, time_limit, exact)
+    finish = next((notion for notion in (against, *(notion for _, notion in wanted)) if isinstance(notion, FinishTime)), None)
+    work = _Work(instance, how, integral, time_limit, exact, finish)
     names = _Names()
     rows: list[Row] = []
 
@@ -170,8 +173,16 @@ def compare(
 class _Work:
     """Computes the rows; computes every exact allocation only once."""
 
-    def __init__(self, instance: Instance, sharing: Sharing, integral: bool, time_limit: float | None, exactly: bool) -> None:
-        self.exactly = exactly
+    def __init__(
+        self,
+        instance: Instance,
+        sharing: Sharing,
+        integral: bool,
+        time_limit: float | None,
+        exactly: bool,
+        finish: FinishTime | None,
+    ) -> None:
+        self.exactly, self.finish = exactly, finish
         self.instance, self.sharing, self.integral, self.time_limit = instance, sharing, integral, time_limit
         self.solved: dict[tuple[Any, ...], Allocation | FairoptError] = {}
         # Weights per resource, and weights among the users of a queue, give no weight of a task: phi = 1 then.
@@ -283,6 +294,7 @@ class _Work:
             note="; ".join(text for text in (note, self.without) if text),
             violations=tuple(violations(self.instance, allocation.tasks, self.sharing, WRITTEN)),
             exact=self._in_fractions(allocation),
+            finish_ratios=None if self.finish is None else ratios_of_users(allocation, self.finish),
         )
 
     def _in_fractions(self, allocation: Allocation) -> dict[str, Fraction] | None:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fairopt.allocation import Allocation
+from fairopt.analysis.finish_ratios import columns_of_ratios
 from fairopt.analysis.measures import Envy, Violation, dominant_shares
 from fairopt.analysis.owners import owner_holdings
 from fairopt.analysis.regrets import Regret
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
-from fairopt.results import result
+from fairopt.results import finite, result
 from fairopt.show.drawing import ShowsItself, draw
 from fairopt.wording import did_you_mean, figure, plural
 
@@ -63,6 +64,8 @@ class Row:
         Limits that the allocation exceeds.
     exact : dict or None
         With ``exact=True``, the measures that are rational as Fractions: tasks, smallest_share, efficiency, envy. Else None.
+    finish_ratios : array (users,) or None
+        Finish-time ratios (`fairopt.analysis.finish_ratios`), if "finish-time" is the reference or among the notions. Else None.
     """
 
     name: str
@@ -79,6 +82,7 @@ class Row:
     note: str = ""
     violations: tuple[Violation, ...] = ()
     exact: dict[str, Fraction] | None = None
+    finish_ratios: FloatArray | None = None
 
     def measure(self, name: str) -> Any:
         """Return the measure of that name, in fractions where it is known so."""
@@ -136,6 +140,19 @@ class Comparison(ShowsItself):
         raise KeyError(f'there is no row "{name}"{did_you_mean(name, names)}; there are {", ".join(names)}')
 
     @property
+    def has_finish_ratios(self) -> bool:
+        """Does a row have finish-time ratios? Then the tables show them."""
+        return any(row.finish_ratios is not None for row in self.rows)
+
+    def finish_ratios_frame(self) -> pd.DataFrame:
+        """Return one row per allocation: the largest finish-time ratio of a user, quantiles, and how many are above 1; else no columns."""
+        import pandas as pd
+
+        ratios = [np.zeros(0) if row.finish_ratios is None else row.finish_ratios for row in self.rows]
+        columns = columns_of_ratios(ratios) if self.has_finish_ratios else {}
+        return pd.DataFrame(columns, index=pd.Index([row.name for row in self.rows], name="allocation"))
+
+    @property
     def of_work(self) -> bool:
         """Do users do work, because speeds are given? Then efficiency and envy count it, and not tasks."""
         return self.instance.speeds_given is not None
@@ -190,7 +207,7 @@ class Comparison(ShowsItself):
             pd.DataFrame(values, index=frame.index, columns=[f"{what} of {user}" for user in self.instance.users])
             for what, values in (("tasks", tasks), *([("work", work)] if self.of_work else []), ("share", shares))
         ]
-        return pd.concat([frame, *per_user], axis=1)
+        return pd.concat([frame, self.finish_ratios_frame(), *per_user], axis=1)
 
     def to_dict(self, by: Literal["user", "queue", "owner"] = "user") -> dict[str, Any]:
         """Return plain data, ready for JSON; None stands for a missing number.
@@ -226,6 +243,10 @@ class Comparison(ShowsItself):
                 entry["exact"] = {name: str(value) for name, value in row.exact.items()}
                 for n, user in enumerate(entry["users"]):
                     user["exact"] = row.allocation.exact.of_user(n, self.instance.servers)
+            if row.finish_ratios is not None:
+                entry |= {word: finite(of_all) for word, (of_all,) in columns_of_ratios([row.finish_ratios]).items()}
+                for user, ratio in zip(entry["users"], row.finish_ratios.tolist(), strict=True):
+                    user["finish_ratio"] = finite(ratio)
             if self.instance.queues:
                 entry["queues"] = self._queues(row)
             if by == "owner":

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fairopt.allocation import Allocation
+from fairopt.analysis.finish_ratios import columns_of_ratios
 from fairopt.analysis.rerun import given
 from fairopt.errors import Unsupported
 from fairopt.files import write_files
@@ -24,7 +25,6 @@ from fairopt.instance import FloatArray, Instance
 from fairopt.instance.tolerances import NOTHING, TINY
 from fairopt.results import finite, records, result
 from fairopt.show.drawing import ShowsItself, draw
-from fairopt.simulation.finish_ratios import columns_of_ratios
 from fairopt.solving import solve
 from fairopt.wording import did_you_mean, duration, figure, plural
 

@@ -27,13 +27,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from fairopt.analysis.finish_ratios import columns_of_ratios
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.files.stores import packed, read_arrays
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.limits import Limit
 from fairopt.show.drawing import draw
 from fairopt.simulation.baselines.options import half_life_of
-from fairopt.simulation.finish_ratios import columns_of_ratios, ratios_by_user, ratios_of, summary_of_ratios
+from fairopt.simulation.finish_ratios import ratios_by_user, ratios_of, summary_of_ratios
 from fairopt.simulation.records import mean, several_schedulers, slowdowns
 from fairopt.simulation.result import Simulation
 from fairopt.simulation.series import by_name, mean_over_time

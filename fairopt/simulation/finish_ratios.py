@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from fairopt.analysis.finish_ratios import summed_up
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
-from fairopt.instance.tolerances import CERTIFIED
 from fairopt.trace import Trace
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["columns_of_ratios", "ratios_by_user", "ratios_of", "summary_of_ratios"]
+__all__ = ["ratios_by_user", "ratios_of", "summary_of_ratios"]
 
-_AT = {"largest": 1.0, "median": 0.5, "p90": 0.9}  # quantiles
 _KEPT: list[tuple[Trace, Instance, FloatArray]] = []
 
 
@@ -49,11 +48,6 @@ def ratios_by_user(trace: Trace, users: Sequence[str], ratios: FloatArray) -> li
     return np.split(ratios[np.argsort(owner, kind="stable")], ends[:-1])
 
 
-def columns_of_ratios(groups: Sequence[FloatArray]) -> dict[str, list[Any]]:
-    """Return the columns ``finish_ratio_largest``, ``_median``, ``_p90`` (nan: of no job) and ``_above_1`` (jobs) of groups of ratios."""
-    return {f"finish_ratio_{word}": column for word, column in _summed_up(groups).items() if word != "jobs"}
-
-
 def summary_of_ratios(trace: Trace, users: tuple[str, ...], ratios: FloatArray, by: Literal["user", "all"]) -> pd.DataFrame:
     """Return jobs that have a ratio, its largest, median and 90th percentile, and how many exceed 1, for each user or for all jobs.
 
@@ -67,15 +61,5 @@ def summary_of_ratios(trace: Trace, users: tuple[str, ...], ratios: FloatArray, 
     if by not in ("user", "all"):
         raise Unsupported(f'finish-time ratios are summed up by "user" or "all", not by "{by}"')
     if by == "all":
-        return pd.DataFrame(_summed_up([ratios]), index=pd.Index(["all"], name="jobs of"))
-    return pd.DataFrame(_summed_up(ratios_by_user(trace, users, ratios)), index=pd.Index(users, name="user"))
-
-
-def _summed_up(groups: Sequence[FloatArray]) -> dict[str, list[Any]]:
-    there = [ratios[np.isfinite(ratios)] for ratios in groups]
-    quantiles = [np.quantile(each, list(_AT.values())).tolist() if each.size else [np.nan] * len(_AT) for each in there]
-    return {
-        "jobs": [each.size for each in there],
-        **{word: [each[k] for each in quantiles] for k, word in enumerate(_AT)},
-        "above_1": [int((each > 1 + CERTIFIED).sum()) for each in there],
-    }
+        return pd.DataFrame(summed_up([ratios]), index=pd.Index(["all"], name="jobs of"))
+    return pd.DataFrame(summed_up(ratios_by_user(trace, users, ratios)), index=pd.Index(users, name="user"))

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairopt.analysis.finish_ratios import columns_of_ratios
 from fairopt.instance import FloatArray
 from fairopt.results import finite, records, result
 from fairopt.simulation.baselines.options import half_life_of
-from fairopt.simulation.finish_ratios import columns_of_ratios
 from fairopt.trace import Trace
 
 if TYPE_CHECKING:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fairopt.allocation.holdings import tree_order
+from fairopt.analysis.finish_ratios import columns_of_ratios
 from fairopt.errors import Unsupported
 from fairopt.files import write_files
 from fairopt.formats.results import KINDS, rendered
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.tree import Tree
 from fairopt.show.drawing import ShowsItself, draw
-from fairopt.simulation.finish_ratios import columns_of_ratios, ratios_by_user, ratios_of, summary_of_ratios
+from fairopt.simulation.finish_ratios import ratios_by_user, ratios_of, summary_of_ratios
 from fairopt.simulation.records import one_scheduler
 from fairopt.simulation.series import Series
 from fairopt.trace import Trace

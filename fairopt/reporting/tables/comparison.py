@@ -79,6 +79,7 @@ def comparison_blocks(
             *([owner_table(done)] if by == "owner" else []),
             *([_queues(done, width, everything)] if instance.queues and by == "user" else [_tree(done)] if by == "queue" else []),
             measure_table(comparison, done),
+            _finish_ratios(comparison) if comparison.has_finish_ratios else None,
             _regrets(done),
         ]
         for table in filter(None, tables):
@@ -221,6 +222,17 @@ def measure_table(comparison: Comparison, rows: list[Row]) -> Table:
     )
 
 
+def _finish_ratios(comparison: Comparison) -> Table:
+    """Return how much later than alone users finish in each allocation."""
+    frame = comparison.finish_ratios_frame()
+    frame = frame[frame["finish_ratio_largest"].notna()]
+    return Table.of(
+        names("finish-time ratio, of users", map(str, frame.index)),
+        *(numbers(word, frame[f"finish_ratio_{word}"]) for word in ("median", "p90", "largest")),
+        numbers("users above 1", frame["finish_ratio_above_1"], 6),
+    )
+
+
 def regret_columns(regrets: Sequence[Regret | None]) -> list[Column]:
     """Return the regrets; only columns that apply to one of them."""
     known = [regret for regret in regrets if regret is not None]
@@ -270,6 +282,8 @@ def _legend(rows: list[Row], by: str) -> str:
     elif in_queues:
         tasks = f"{done}, and the " if by == "queue" else ""
         lines.append(f"queues: {tasks}dominant share of what each holds; !: below its guarantee although it asks for more.")
+    if any(row.finish_ratios is not None for row in rows):
+        lines.append("finish-time ratio: when a user finishes, over when alone on the slice of its weight; above 1: later than alone.")
     if regrets:
         lines.append(
             "regret: relative shortfall from the exact allocation, of whole tasks if it says so, else of divisible tasks (an upper bound)."

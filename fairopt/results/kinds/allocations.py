@@ -127,9 +127,20 @@ _HELD = record(
         "tasks": number("Its tasks.", "tasks"),
         "work": optional(number("The work that they do, where speeds are given.", "1")),
         "share": _SHARE,
+        "finish_ratio": optional(
+            nullable(number("Its finish-time ratio, if finish-time is asked for; null: it never finishes, or could not alone.", "1"))
+        ),
         "exact": EXACT,
     },
 )
+_FINISH_RATIOS = {
+    "finish_ratio_largest": nullable(
+        number("Largest finish-time ratio of the users, if finish-time is asked for; null: a user never finishes.", "1")
+    ),
+    "finish_ratio_median": nullable(number("Median of the same.", "1")),
+    "finish_ratio_p90": nullable(number("Its 90th percentile.", "1")),
+    "finish_ratio_above_1": whole("Users that finish later than alone, with the slice of their weight.", "users"),
+}
 _ROW = record(
     "An allocation, and its measures.",
     {
@@ -153,6 +164,7 @@ _ROW = record(
             )
         ),
         "use": mapping({"type": "number"}, "Fraction of the cluster's capacity in use, by resource."),
+        **{name: optional(key) for name, key in _FINISH_RATIOS.items()},
         "regret": nullable(REGRET),
         **time(),
         "violations": items(VIOLATION, "Limits that it exceeds."),
