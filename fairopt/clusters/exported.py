@@ -13,6 +13,7 @@ import numpy as np
 from fairopt.allocation import Allocation
 from fairopt.clusters.amounts import notes_of_units
 from fairopt.clusters.holdings import Holdings
+from fairopt.clusters.read_back import Said, less_than_exported
 from fairopt.clusters.rounding import Whole
 from fairopt.errors import InvalidInstance
 from fairopt.files import refuse_existing, write_files
@@ -40,6 +41,9 @@ class Export:
         Names of queues, accounts, namespaces and groups of servers in the files, by label; that of the queue where a label is of both.
     notes : tuple of str
         What was rounded, renamed, or cannot be expressed.
+    less : tuple of str
+        Who would have less than was exported under these files, read back and solved again (`fairopt.clusters.read_back`): nobody, if it is
+        empty. The command line refuses such an export without ``--force``.
     question : mapping
         The arguments of the export, as plain data.
     """
@@ -49,6 +53,7 @@ class Export:
     whole: Whole
     names: dict[str, str]
     notes: tuple[str, ...]
+    less: tuple[str, ...] = ()
     question: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -61,10 +66,12 @@ class Export:
         notes: Iterable[str],
         ordered: Collection[str] = (),
         written: Collection[str] = (),
+        said: Said | None = None,
     ) -> Export:
         """Return an export whose notes begin with what rounding changed and how units are understood.
 
         ``ordered`` are the queues whose order the files say, ``written`` the resources of the cluster and the named limits in them.
+        ``said`` is what they say of the queues: with it, the export is read back.
         """
         whole = holdings.whole
         tree = whole.instance.tree
@@ -95,12 +102,14 @@ class Export:
             "tasks where they are placed here"
             for _ in range(whole.instance.differs_by_server)
         )
+        less, unread = less_than_exported(holdings, said, tuple(written)) if said else ([], [])
         return cls(
             kind,
             dict(files),
             whole,
             dict(names),
-            (*whole.notes, *notes_of_units(holdings.measures), *of_servers, *of_shared, *of_limits, *of_rules, *of_orders, *notes),
+            (*whole.notes, *notes_of_units(holdings.measures), *of_servers, *of_shared, *of_limits, *of_rules, *of_orders, *notes, *unread),
+            tuple(less),
         )
 
     @property
@@ -156,6 +165,7 @@ class Export:
             "groups": [{"name": group.name, "servers": [whole.instance.servers[i] for i in group.rows]} for group in whole.groups],
             "names": dict(self.names),
             "notes": list(self.notes),
+            "less": list(self.less),
             "files": dict(self.files),
         }
         return result("export", self.question, whole.instance.units, found)

@@ -29,6 +29,7 @@ from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.exported import Export
 from fairopt.clusters.holdings import Holdings
 from fairopt.clusters.names import YARN, Names, changed
+from fairopt.clusters.read_back import Said
 from fairopt.errors import InvalidInstance
 from fairopt.instance import Instance
 from fairopt.wording import exactly, joined, named, printable
@@ -139,9 +140,10 @@ class _File:
             if len(self.labels) > 1:
                 self.notes += self._notes_of_limits()
             text = self._capacity()
+        said = Said(self.holdings.ceilings(self.headroom), weights="own" if scheduler == "fair" else "promises")
         names = {k: v for k, v in self.label_names.items() if k} | self.names
         ordered = [holder.label for holder in self.holders if holder.ordered]
-        return Export.of("yarn", {"queues": text}, self.holdings, names, self.notes, ordered)
+        return Export.of("yarn", {"queues": text}, self.holdings, names, self.notes, ordered, said=said)
 
     def _path(self, h: int) -> str:
         holder = self.holders[h]

@@ -28,7 +28,7 @@ from fairopt.commands.options import (
     read_instance,
     with_rules,
 )
-from fairopt.commands.outputs import Written, guarded
+from fairopt.commands.outputs import Written, forced, guarded
 from fairopt.reporting import tables
 from fairopt.specs import read_notion
 
@@ -264,6 +264,10 @@ def _run(
     for what, path in paths.items():
         check_file(path, "--output" if what == next(iter(outputs)) else f"--{what}")
     found = work("exporting the allocation", lambda: export(source()))
+    if found.less and not forced():
+        raise fo.InvalidInstance(f"{found.less[0]}; nothing is written: limit users or queues instead, or add --force")
+    for sentence in found.less:
+        say("warning", sentence)
     found.write(paths, force=True)
     if as_json:
         typer.echo(as_text(found.to_dict()), nl=False)

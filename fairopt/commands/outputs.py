@@ -30,12 +30,13 @@ import typer
 from fairopt.errors import InvalidInstance
 from fairopt.files import refuse_existing, refuse_read
 
-__all__ = ["UNTITLED", "Written", "guarded"]
+__all__ = ["UNTITLED", "Written", "forced", "guarded"]
 
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 NoTitle = Annotated[bool, typer.Option("--no-title", help="Draw pictures without their titles, for a paper.")]
 UNTITLED = ContextVar("untitled", default=False)
 """Whether the command draws pictures without titles."""
+_FORCED = ContextVar("forced", default=False)  # see `forced`
 _APART = re.compile("[,:=]")  # what stands between the parts of an argument, of which one may be a file, as in drfh:mine.py:emptiest
 
 
@@ -64,6 +65,11 @@ class Written:
         return _tables(path) if self.tables and path.is_dir() else [path]
 
 
+def forced() -> bool:
+    """Return whether the command that runs was given ``--force``."""
+    return _FORCED.get()
+
+
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that refuses outputs before it does anything; the command itself if it has no outputs."""
     hints = get_type_hints(command, include_extras=True)
@@ -75,11 +81,12 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(*, force: bool, no_title: bool = False, **given: Any) -> None:
         _check(given, marks, force=force)
-        before = UNTITLED.set(no_title)
+        before, unforced = UNTITLED.set(no_title), _FORCED.set(force)
         try:
             command(**given)
         finally:
             UNTITLED.reset(before)
+            _FORCED.reset(unforced)
 
     more = {"no_title": NoTitle} if "plot" in marks else {}
     more |= {"force": Force}

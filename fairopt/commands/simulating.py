@@ -42,10 +42,10 @@ def simulate(
             metavar="ID",
             autocompletion=completion.words(_known_schedulers),
             help="How clusters schedule: fifo, backfill (EASY), fairtree:half_life=7d (Slurm), priority:half_life=1d (HTCondor; it counts "
-            "cores, or the resource of priority:unit=gpu). Greedy: CRITERION:PLACEMENT, such as drfh:best-fit. Exact at every event "
-            "(divisible tasks): a notion, such as drfh; with a memory, drfh:half_life=1h or karma:alpha=0.5. Decentralised: psdsf:period=1 "
-            "(each server reallocates every second). Repeat the option to compare schedulers side by side. Default: drfh:best-fit. See: "
-            "fairopt schedulers.",
+            "cores, or the resource of priority:unit=gpu), maui:interval=1d:depth=7:decay=0.8 (Maui, Moab). Greedy: CRITERION:PLACEMENT, "
+            "such as drfh:best-fit. Exact at every event (divisible tasks): a notion, such as drfh; with a memory, drfh:half_life=1h, "
+            "drfh:follow=0.5 (KAI) or karma:alpha=0.5. Decentralised: psdsf:period=1 (each server reallocates every second). Repeat the "
+            "option to compare schedulers side by side. Default: drfh:best-fit. See: fairopt schedulers.",
         ),
     ] = None,
     events: Annotated[
@@ -77,6 +77,22 @@ def simulate(
             metavar="ID",
             autocompletion=completion.notions,
             help="With several schedulers: measure shortfalls against the exact simulation of this notion. Default: drfh.",
+        ),
+    ] = None,
+    usage: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="What owners had used before, for schedulers with a memory: sshare -a -l -P, condor_userprio -allusers (.txt), or a table "
+            "with the columns name and usage (seconds of billing, faded), or usage_0, usage_1 ... by window.",
+        ),
+    ] = None,
+    billing: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WEIGHTS",
+            help="What a task is billed a second, in which usage is counted: cpu=1,gres/gpu=8, max:cpu=1,gpu=8 for the largest, or the "
+            "file of scontrol show partitions. Default with --usage: the cores.",
         ),
     ] = None,
     resume: Resume = None,
@@ -168,6 +184,8 @@ def simulate(
                 until=until,
                 step=step,
                 resume=resume,
+                usage=usage,
+                billing=billing,
                 done=lambda name, now, tasks: bar.reach(tasks, what=name),
                 stopped=ended.is_set,
             ),
@@ -200,6 +218,8 @@ def simulate(
             step=step,
             regret=regret,
             resume=resume,
+            usage=usage,
+            billing=billing,
             done=lambda now, tasks: bar.reach(tasks),
             stopped=ended.is_set,
         ),

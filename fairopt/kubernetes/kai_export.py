@@ -21,6 +21,7 @@ from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.exported import Export
 from fairopt.clusters.holdings import Holder, Holdings
 from fairopt.clusters.names import LABEL_VALUE, changed
+from fairopt.clusters.read_back import Said
 from fairopt.instance import Instance
 from fairopt.kubernetes.objects import QUALIFIED_NAME, documents
 from fairopt.wording import joined, named
@@ -114,7 +115,7 @@ def export_kai(
         "Apply: kubectl apply -f FILE. Pods name their queue: label kai.scheduler/queue.",
     ]
     ordered = [holders[holder.parent].label for h, holder in enumerate(holders) if _rank(holders, h)]
-    return Export.of("kai", {"queues": documents(objects, head)}, holdings, names, notes, ordered)
+    return Export.of("kai", {"queues": documents(objects, head)}, holdings, names, notes, ordered, said=Said(ceilings, tiers=True))
 
 
 def _rank(holders: Sequence[Holder], h: int) -> int:

@@ -27,6 +27,7 @@ from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.exported import Export
 from fairopt.clusters.holdings import Holdings
 from fairopt.clusters.names import DNS_LABEL, DNS_SUBDOMAIN, Names, changed
+from fairopt.clusters.read_back import Said
 from fairopt.errors import InvalidInstance
 from fairopt.kubernetes.objects import QUALIFIED_NAME, documents, kubernetes_measures, quantity
 from fairopt.kubernetes.quota_export import namespace_of
@@ -153,7 +154,14 @@ class _Objects:
             *(f"  {self._nodes(name)}" for name in self.members),
         ]
         names = self.flavor | self.names  # of a label that both have, that of the queue
-        return Export.of("kueue", {"queues": documents(objects, head)}, self.holdings, names, self.notes)
+        return Export.of(
+            "kueue",
+            {"queues": documents(objects, head)},
+            self.holdings,
+            names,
+            self.notes,
+            said=Said(self.holdings.ceilings(self.headroom)),
+        )
 
     def _nodes(self, name: str) -> str:
         rows = [self.whole.instance.servers[i] for g in self.members[name] for i in self.whole.groups[g].rows]

@@ -24,6 +24,7 @@ from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.exported import Export
 from fairopt.clusters.holdings import Holder, Holdings
 from fairopt.clusters.names import DNS_LABEL, Names, changed
+from fairopt.clusters.read_back import Said
 from fairopt.instance import Instance
 from fairopt.kubernetes.objects import documents, kubernetes_measures, quantity
 from fairopt.wording import figure
@@ -94,6 +95,7 @@ def export_resourcequota(
     )
     holders, measures, there = holdings.holders, holdings.measures, holdings.capacity.sum(axis=0)
     hard: dict[str, dict[str, int]] = {}
+    most: list[dict[str, int]] = [{} for _ in holders]
     for h, holder in enumerate(holders):
         if not holder.leaf:
             continue
@@ -101,7 +103,8 @@ def export_resourcequota(
         own, sums = holdings.at_most(h), hard.setdefault(namespace, dict.fromkeys(measures, 0))
         for r, resource in enumerate(measures):
             held = int(holdings.total[h, r])
-            sums[resource] += min(enlarged(held, headroom), own.get(resource, max(int(there[r]), held)))
+            most[h][resource] = min(enlarged(held, headroom), own.get(resource, max(int(there[r]), held)))
+            sums[resource] += most[h][resource]
     names = Names(DNS_LABEL, "namespace").of(hard)
     objects: list[dict[str, Any]] = []
     for namespace, amounts in hard.items():
@@ -130,4 +133,4 @@ def export_resourcequota(
         f"fairopt: a ResourceQuota for each namespace, for the allocation {allocation.notion}, headroom {figure(headroom, 6)}.",
         "Apply: kubectl apply -f FILE. Take back: kubectl delete -f FILE.",
     ]
-    return Export.of("resourcequota", {"queues": documents(objects, head)}, holdings, names, notes)
+    return Export.of("resourcequota", {"queues": documents(objects, head)}, holdings, names, notes, said=Said(most, promised=False))

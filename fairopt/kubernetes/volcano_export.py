@@ -21,6 +21,7 @@ from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.exported import Export
 from fairopt.clusters.holdings import Holdings
 from fairopt.clusters.names import LABEL_VALUE, changed
+from fairopt.clusters.read_back import Said
 from fairopt.instance.tolerances import NOTHING
 from fairopt.kubernetes.objects import documents, kubernetes_measures, quantity
 from fairopt.wording import joined, named
@@ -117,7 +118,9 @@ def export_volcano(
         f"fairopt: queues of Volcano for the allocation {allocation.notion}.",
         "Apply: kubectl apply -f FILE. Pods name their queue: annotation scheduling.volcano.sh/queue-name.",
     ]
-    return Export.of("volcano", {"queues": documents(objects, head)}, holdings, names, notes)
+    return Export.of(
+        "volcano", {"queues": documents(objects, head)}, holdings, names, notes, said=Said(ceilings, weights="promises", tiers=True)
+    )
 
 
 def _reserved(holdings: Holdings) -> list[dict[str, int]]:

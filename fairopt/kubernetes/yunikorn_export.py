@@ -17,6 +17,7 @@ from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.exported import Export
 from fairopt.clusters.holdings import Holdings
 from fairopt.clusters.names import YUNIKORN, changed
+from fairopt.clusters.read_back import Said
 from fairopt.kubernetes.objects import kubernetes_measures, quantity
 from fairopt.wording import printable
 
@@ -97,4 +98,4 @@ def export_yunikorn(
         *holdings.notes_of_tree("YuniKorn", weights="in proportion to guarantees"),
     ]
     text = comments + dump(config, blocks=True)
-    return Export.of("yunikorn", {"queues": text}, holdings, names, notes)
+    return Export.of("yunikorn", {"queues": text}, holdings, names, notes, said=Said(ceilings, weights="promises"))

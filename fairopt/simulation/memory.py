@@ -25,10 +25,13 @@ from fairopt.certificate import Certificate, allocation_excess, certify
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tolerances import CERTIFIED
+from fairopt.instance.tree import Tree
 from fairopt.models import Notion
 from fairopt.models.share_notion import ShareNotion
 from fairopt.program import Feature
+from fairopt.simulation.baselines.options import UNKNOWN, Known
 from fairopt.simulation.baselines.usage import FadingUsage, fading
+from fairopt.simulation.baselines.windows import targets
 from fairopt.simulation.flow_state import SECTION
 from fairopt.simulation.fluid import Optimum, instance_at, stream_weights, tasks_of
 from fairopt.simulation.keeping import State, part_of, prefixed
@@ -56,11 +59,15 @@ class Memory:
         Seconds; inf: nothing fades.
     period : float or None
         Seconds; None: a hundredth of the half-life, and of an infinite one a thousandth of the time over which jobs are submitted.
+    known : Known
+        The usage at the beginning. What the whole cluster is billed in a second is a share of 1 for a second: exact where the billing is
+        the dominant share (``max:`` with the weights 1 / capacity), approximate otherwise.
     """
 
     notion: ShareNotion
     half_life: float
     period: float | None
+    known: Known = UNKNOWN
 
     @classmethod
     def of(cls, notion: Notion, half_life: float, period: float | None) -> Memory:
@@ -87,6 +94,16 @@ class Memory:
         length = float(streams.trace.submit[-1] - streams.trace.submit[0])
         return length / _MOMENTS if length > 0 else 1.0
 
+    def past_of(self, streams: Streams) -> FloatArray:
+        """Return the cumulative share of each user at the beginning, (users,); that of a queue is divided among the users below it."""
+        past = self.known.past
+        if past is None:
+            return np.zeros(len(streams.users))
+        users, queues = past.faded(self.half_life)
+        tree = Tree.of((), [None] * users.size) if streams.tree is None else streams.tree.tree
+        weights = streams.weights if streams.tree is None else streams.tree.weights
+        return past.divided(users, queues, tree, targets(tree, weights)) / self.known.billed(streams.instance)
+
 
 class RememberedOptimum(Optimum):
     """The leximin of cumulative shares, recomputed at every event and after each period."""
@@ -95,6 +112,7 @@ class RememberedOptimum(Optimum):
         super().__init__(streams, memory.notion)
         self.memory, self.period = memory, memory.period_of(streams)
         self.usage = FadingUsage(len(streams.users), memory.half_life)
+        self.usage.begin(memory.past_of(streams))
         self.kept, self.gain = fading(self.period, memory.half_life)
         self.levels: RememberedLevels | None = None
         self.worth = np.zeros(streams.owner.size)

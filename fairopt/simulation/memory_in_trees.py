@@ -87,6 +87,8 @@ class RememberedTree(Optimum):
         super().__init__(streams, memory.notion)
         self.memory, self.period = memory, memory.period_of(streams)
         self.usage = FadingUsage(streams.owner.size, memory.half_life)
+        several = np.bincount(streams.owner, minlength=len(streams.users))
+        self.usage.begin((memory.past_of(streams) / np.maximum(several, 1))[streams.owner])  # an owner's streams have had the same
         self.kept, self.gain = fading(self.period, memory.half_life)
 
     def at(self, jobs: IntArray, counts: FloatArray, now: float = -np.inf) -> tuple[FloatArray, FloatArray]:

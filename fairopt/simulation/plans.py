@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import logging
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.models import NOTIONS, Notion, Sharing
 from fairopt.registry import is_reference, words
-from fairopt.simulation.baselines.options import Baseline, baseline_of, seconds_of
+from fairopt.simulation.baselines.options import Baseline, Known, baseline_of, remembers, seconds_of
+from fairopt.simulation.billing import BillingLike, billing_of
+from fairopt.simulation.following import Following
 from fairopt.simulation.karma import Karma
 from fairopt.simulation.memory import Memory
+from fairopt.simulation.past_usage import UsageLike, past_usage
 from fairopt.simulation.schedulers import no_scheduler
+from fairopt.simulation.streams import Streams
 from fairopt.solvers import Turns
 from fairopt.solving import notion_of
 from fairopt.specs import OwnScheduler, options_of, own_scheduler, read_notion, read_schedule
 from fairopt.wording import did_you_mean
 
-__all__ = ["Asynchronous", "scheduler_of"]
+__all__ = ["Asynchronous", "knowing", "scheduler_of", "takes_usage"]
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +40,39 @@ class Asynchronous:
 _OPTIONS = ("period", "phases", "seed", "sharing")
 
 
-def scheduler_of(spec: Any) -> tuple[str, Notion | dict[str, Any] | Asynchronous | OwnScheduler | Baseline | Memory | Karma]:
+Plan: TypeAlias = Notion | dict[str, Any] | Asynchronous | OwnScheduler | Baseline | Memory | Following | Karma
+
+
+def takes_usage(plan: Plan) -> TypeGuard[Memory | Following | Baseline]:
+    """Return whether a scheduler counts what owners had used before."""
+    return isinstance(plan, Memory | Following) or (isinstance(plan, Baseline) and remembers(plan))
+
+
+def knowing(name: str, plan: Plan, streams: Streams, usage: UsageLike | None, billing: BillingLike) -> Plan:
+    """Return a scheduler that knows what owners had used, and counts in billing, with a warning of what is left out.
+
+    Raises
+    ------
+    InvalidInstance, Unsupported
+        The scheduler has no memory.
+    """
+    if usage is None and billing is None:
+        return plan
+    if not takes_usage(plan):
+        raise Unsupported(
+            f'"{name}" has no memory, or none of usage; usage and billing are for fairtree, priority, maui, and notions with a half-life, '
+            "such as drfh:half_life=7d: leave usage and billing out, or use one of these"
+        )
+    if usage is None and not isinstance(plan, Baseline):
+        raise Unsupported(f'"{name}" counts shares, and billing is the unit of usage from before; give usage, too, or leave billing out')
+    past = None if usage is None else past_usage(usage, streams.cluster, streams.users)
+    for note in () if past is None else past.notes:
+        log.warning("%s", note)
+    cores = isinstance(plan, Baseline) and plan.order in ("priority", "maui") and billing is None  # they count a unit by themselves
+    return replace(plan, known=Known(past, None if cores else billing_of(billing, streams.instance)))
+
+
+def scheduler_of(spec: Any) -> tuple[str, Plan]:
     """Return the name of a scheduler, and its notion, its arguments of `fairopt.schedule`, or what else describes it."""
     if (own := own_scheduler(spec)) is not None:
         return own.name, own
@@ -43,6 +82,10 @@ def scheduler_of(spec: Any) -> tuple[str, Notion | dict[str, Any] | Asynchronous
     if word == "karma":
         return name, _karma_of(options)
     unknown = isinstance(spec, str) and word not in NOTIONS and not is_reference(word)
+    if "follow" in options:
+        if unknown:
+            raise Unsupported(no_scheduler(word))
+        return name, _following_of(word, options)
     if "half_life" in options:
         if unknown:
             raise Unsupported(no_scheduler(word))
@@ -68,7 +111,7 @@ def _notion(spec: Any, word: str, options: dict[str, Any]) -> tuple[str, Notion]
         return read_notion(spec)
     except Unsupported:
         for option in options:
-            if hint := did_you_mean(option, ("half_life", "period", "phases")):
+            if hint := did_you_mean(option, ("half_life", "follow", "period", "phases")):
                 raise Unsupported(
                     f'"{word}" takes no option "{option}"{hint}; with a memory, write "drfh:half_life=1h", with servers that act by '
                     'themselves "psdsf:period=1"'
@@ -98,6 +141,17 @@ def _period_of(options: dict[str, Any]) -> float | None:
 def _memory_of(word: str, options: dict[str, Any]) -> Memory:
     rest = {option: value for option, value in options.items() if option not in ("half_life", "period")}
     return Memory.of(notion_of(word, **rest), seconds_of(options["half_life"]), _period_of(options))
+
+
+def _following_of(word: str, options: dict[str, Any]) -> Following:
+    rest = {option: value for option, value in options.items() if option not in ("follow", "half_life", "period")}
+    try:
+        strength = float(options["follow"])
+    except (TypeError, ValueError):
+        strength = np.nan
+    if not (np.isfinite(strength) and strength >= 0):
+        raise Unsupported(f'follow is "{options["follow"]}"; say how much the past counts, a number >= 0: drfh:follow=0.5:half_life=7d')
+    return Following(notion_of(word, **rest), strength, seconds_of(options.get("half_life", "inf")), _period_of(options))
 
 
 def _asynchronous_of(word: str, options: dict[str, Any]) -> Asynchronous:

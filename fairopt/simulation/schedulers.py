@@ -1,7 +1,7 @@
 """What `fairopt.simulate` takes as a scheduler, in a list: ``fairopt schedulers`` prints it, and a misspelt scheduler is answered from it.
 
->>> [(each.id, each.kind) for each in schedulers()][:5]
-[('fifo', 'cluster'), ('backfill', 'cluster'), ('fairtree', 'cluster'), ('priority', 'cluster'), ('CRITERION:PLACEMENT', 'greedy')]
+>>> [(each.id, each.kind) for each in schedulers()][2:6]
+[('fairtree', 'cluster'), ('priority', 'cluster'), ('maui', 'cluster'), ('CRITERION:PLACEMENT', 'greedy')]
 >>> no_scheduler("fiffo").partition(";")[0]
 'there is no scheduler "fiffo" (did you mean "fifo"?)'
 """
@@ -25,7 +25,7 @@ KINDS = {
     "own": "A function in a file of yours, asked at every event.",
 }
 """Kinds of schedulers."""
-_EXAMPLES = {"fairtree": "fairtree:half_life=7d", "priority": "priority:half_life=1d"}
+_EXAMPLES = {"fairtree": "fairtree:half_life=7d", "priority": "priority:half_life=1d", "maui": "maui:decay=0.8"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,12 @@ def schedulers() -> list[Scheduler]:
             "memory",
             "a max-min notion whose shares are the same on every server, applied to present and past use; use fades by half in TIME",
             "drfh:half_life=1h",
+        ),
+        Scheduler(
+            "NOTION:follow=K",
+            "memory",
+            "KAI: weights follow the usage, max(0, W + K (W - usage)), W a part of the weights; with half_life=TIME use fades",
+            "drfh:follow=0.5",
         ),
         Scheduler(
             "karma",

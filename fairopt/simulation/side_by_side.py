@@ -12,9 +12,13 @@ from fairopt.files.stores import Store
 from fairopt.instance import Instance
 from fairopt.registry import contents
 from fairopt.results import plain
+from fairopt.simulation.baselines.options import Baseline
+from fairopt.simulation.billing import BillingLike
 from fairopt.simulation.courses import Course, SideBySide
 from fairopt.simulation.keeping import digest_of, state_part
-from fairopt.simulation.simulating import simulate
+from fairopt.simulation.past_usage import UsageLike
+from fairopt.simulation.plans import scheduler_of, takes_usage
+from fairopt.simulation.simulating import simulate, stated
 from fairopt.simulation.streams import streams_of
 from fairopt.specs import NotionSpec, ScheduleSpec
 from fairopt.trace import Trace
@@ -39,6 +43,8 @@ def compare_over_time(
     window: float | None = None,
     resume: Path | str | None = None,
     store: Path | str | None = None,
+    usage: UsageLike | None = None,
+    billing: BillingLike = None,
     done: Callable[[str, float, int], object] | None = None,
     stopped: Callable[[], bool] | None = None,
 ) -> SideBySide:
@@ -64,6 +70,8 @@ def compare_over_time(
         that are named by a string are kept.
     done : function, optional
         Called with the scheduler, the simulated time and the number of tasks so far.
+    usage, billing : optional
+        What owners had used before, and the unit in which that is counted, for those schedulers that have a memory: `fairopt.simulate`.
     exact, store : optional
         The former names of ``reference`` and ``resume``.
     stopped : function, optional
@@ -105,16 +113,26 @@ def compare_over_time(
     own_step = step is not None
     step = step if step is not None else length / _SAMPLES if length > 0 else 1.0
     window = window if window is not None else length / _WINDOWS if length > 0 else 3600.0
-    keep = None if resume is None else _Kept(Path(resume), trace, cluster, until, step)
+    keep = None if resume is None else _Kept(Path(resume), trace, cluster, (until, step, *stated(usage, billing)))
+
+    remembering = [spec for spec in [*schedulers, reference] if takes_usage(scheduler_of(spec)[1])]
+    if (usage is not None or billing is not None) and not remembering:
+        raise Unsupported(
+            "usage and billing are for schedulers with a memory, fairtree, priority, maui, and notions with a half-life; none of these is "
+            "compared: leave usage and billing out"
+        )
 
     def course_of(spec: Any) -> Course:
         name = spec if isinstance(spec, str) else None
+        known: dict[str, Any] = {"usage": usage, "billing": billing} if any(spec is each for each in remembering) else {}
+        if "usage" in known and usage is None and not isinstance(scheduler_of(spec)[1], Baseline):
+            known = {}  # billing is the unit of schedulers of jobs, and of usage from before
         if keep is not None and name is not None and (kept := keep.read(name)) is not None:
             return kept
         report = (lambda now, tasks: done(str(spec), now, tasks)) if done is not None else None
         state = None if keep is None or name is None else keep.store.folder
         try:
-            found = simulate(trace, cluster, spec, until=until, step=step, resume=state, done=report, stopped=stopped)
+            found = simulate(trace, cluster, spec, until=until, step=step, resume=state, done=report, stopped=stopped, **known)
         except Unsupported as error:
             if own_step or "a sample every" not in str(error):
                 raise
@@ -136,7 +154,8 @@ def compare_over_time(
         else:
             courses.append(ideal if isinstance(spec, str) and spec == reference else course_of(spec))
     streams = streams_of(trace, cluster)
-    question = {"schedulers": schedulers, "reference": reference, "until_s": until, "step_s": step, "window_s": window}
+    question: dict[str, Any] = {"schedulers": schedulers, "reference": reference, "until_s": until, "step_s": step, "window_s": window}
+    question |= {word: value for word, value in (("usage", usage), ("billing", billing)) if value is not None}
     return SideBySide(
         trace, cluster, streams.users, streams.weights, tuple(courses), ideal, window, tuple(not_begun),
         seconds=time.perf_counter() - began, question=plain(question),
@@ -146,9 +165,9 @@ def compare_over_time(
 class _Kept:
     """Finished schedulers in a store, each in a part whose name tells what was asked."""
 
-    def __init__(self, folder: Path, trace: Trace, cluster: Instance, until: float | None, step: float) -> None:
+    def __init__(self, folder: Path, trace: Trace, cluster: Instance, options: tuple[object, ...]) -> None:
         self.store = Store(folder)
-        self.digest = digest_of(trace, cluster, [until, step])
+        self.digest = digest_of(trace, cluster, list(options))
         self.sizes = len(streams_of(trace, cluster).users), len(cluster.resources), len(cluster.limits), len(trace.jobs)
 
     def part(self, name: str) -> str:

@@ -13,9 +13,10 @@ systems, Slurm and HTCondor (`fairopt.simulation.baselines`). They also start ga
 *Exact, fluid*, "drfh": the exact allocation of the notion, recomputed at every event. It is the optimum for comparing heuristics. Tasks are
 divided and moved at no cost, a relaxation that no scheduler can reach (`fairopt.simulation.fluid`).
 
-*With a memory, fluid*, "drfh:half_life=1h" and "karma:alpha=0.5": users who have had little come first. The first is the leximin of
-cumulative shares, which fade with a half-life, exact at every event and after each ``period`` (`fairopt.simulation.memory`); with
-"half_life=inf" it is dynamic DRF. The second is Karma's trade in credits, in rounds (`fairopt.simulation.karma`).
+*With a memory, fluid*, "drfh:half_life=1h", "drfh:follow=0.5:half_life=7d" and "karma:alpha=0.5": users who have had little come first.
+The first is the leximin of cumulative shares, which fade with a half-life, exact at every event and after each ``period``
+(`fairopt.simulation.memory`); with "half_life=inf" it is dynamic DRF. Under the second the weights follow the usage, as KAI's do
+(`fairopt.simulation.following`). The third is Karma's trade in credits, in rounds (`fairopt.simulation.karma`).
 
 *Asynchronous, fluid*, "psdsf:period=1": the distributed procedure of the PS-DSF paper. Each server acts alone, once in every period, and
 knows only how many tasks each user runs on the other servers (`fairopt.solvers.equilibrium.asynchronous`). The procedure is not exact; the
@@ -43,11 +44,13 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
+from fairopt.files import read_bytes
 from fairopt.files.stores import Store
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.instance.by_server import refuse_by_server
@@ -59,15 +62,18 @@ from fairopt.simulation import Simulation
 from fairopt.simulation.asynchronous import run_asynchronous
 from fairopt.simulation.baselines.events import run_baseline
 from fairopt.simulation.baselines.options import Baseline
+from fairopt.simulation.billing import BillingLike
 from fairopt.simulation.finish_times import FinishTimeOptimum
 from fairopt.simulation.flow_samples import check_step
 from fairopt.simulation.fluid import Flow, Optimum, OwnAllocations, run_fluid
+from fairopt.simulation.following import Following, FollowingOptimum
 from fairopt.simulation.karma import Karma, KarmaRounds
 from fairopt.simulation.keeping import Keeper, Request, state_part
 from fairopt.simulation.memory import Memory, RememberedOptimum
 from fairopt.simulation.memory_in_trees import RememberedTree
 from fairopt.simulation.moments import regret_over_time
-from fairopt.simulation.plans import Asynchronous, scheduler_of
+from fairopt.simulation.past_usage import UsageLike
+from fairopt.simulation.plans import Asynchronous, knowing, scheduler_of
 from fairopt.simulation.series import sample_flow, sample_times, sample_whole_tasks
 from fairopt.simulation.streams import Streams, streams_of
 from fairopt.simulation.whole_tasks import run_whole_tasks
@@ -80,7 +86,7 @@ from fairopt.wording import joined, plural
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["simulate"]
+__all__ = ["simulate", "stated"]
 
 log = logging.getLogger(__name__)
 
@@ -98,6 +104,8 @@ def simulate(
     regret: int = 0,
     resume: str | os.PathLike[str] | None = None,
     keep: str | os.PathLike[str] | None = None,
+    usage: UsageLike | None = None,
+    billing: BillingLike = None,
     done: Callable[[float, int], object] | None = None,
     stopped: Callable[[], bool] | None = None,
 ) -> Simulation:
@@ -119,9 +127,10 @@ def simulate(
         As clusters schedule, each task on the first server where it fits: "fifo", in the order of submission, where a job that does not
         fit blocks all behind it; "backfill", EASY backfill by the estimates of the trace (Lifka 1995; Mu'alem and Feitelson 2001);
         "fairtree:half_life=7d", Slurm's fair tree, with backfill unless ``backfill=no`` is given; "priority:half_life=1d", HTCondor's user
-        priorities, where guarantees of queues are group quotas, served by use / quota. Priorities count what a user holds of one resource,
-        ``unit=gpu``; default: the resource called cpu, cpus, core or cores, in any case, or the only one. Half-lives are seconds, or have
-        a unit, s, m, h, d or w. Limits of queues hold; only these know gangs.
+        priorities, where guarantees of queues are group quotas, served by use / quota; "maui:interval=1d:depth=7:decay=0.8", the fairshare
+        of Maui and Moab, by targets minus use in windows (`fairopt.simulation.baselines.windows`), with backfill as fairtree. The last two
+        count what a user holds of one resource, ``unit=gpu``; default: the resource called cpu, cpus, core or cores, in any case, or the
+        only one. Half-lives are seconds, or have a unit, s, m, h, d or w. Limits of queues hold; only these know gangs.
 
         Your own, fluid: a function of an Instance that returns an Allocation or tasks (users, servers), or its name in a file,
         "mine.py:in_turn". It is asked at every event, with the jobs and servers of that moment.
@@ -132,6 +141,7 @@ def simulate(
         With a memory, fluid: "drfh:half_life=1h", a max-min notion of shares that are the same on every server, here with a half-life of
         an hour ("inf": nothing is forgotten: dynamic DRF), recomputed at every event and after each ``period`` (default: a hundredth of the
         half-life; of an infinite one, a thousandth of the time over which jobs are submitted); in a tree of queues, node by node.
+        "drfh:follow=0.5:half_life=7d": the weights of any notion follow the usage (`fairopt.simulation.following`).
         "karma:alpha=0.5", for one resource: the guaranteed part of a fair share, and ``period``, the seconds of a round (default: such a
         thousandth).
 
@@ -153,6 +163,13 @@ def simulate(
         string. What a function of your own remembers by itself is not kept.
     keep : path, optional
         The former name of ``resume``.
+    usage : path or mapping, optional
+        What owners had used before, for schedulers with a memory: the file of ``sshare -a -l -P`` or of ``condor_userprio -allusers``, a
+        table with the columns ``name`` and ``usage``, or amounts by name, in seconds of billing, already faded; with windows several
+        amounts each, the present window first (`fairopt.simulation.past_usage`).
+    billing : str, mapping or path, optional
+        What a task is billed a second, ``"cpu=1,gres/gpu=8"``, in which usage is counted before and during the simulation
+        (`fairopt.simulation.billing`). Default: with ``usage`` the cores; else as each scheduler counts by itself.
     done : function, optional
         Called from time to time with the simulated time and the number of tasks so far (greedy: started; fluid: ended).
     stopped : function, optional
@@ -187,31 +204,40 @@ def simulate(
     name, plan = scheduler_of(scheduler)
     if regret and isinstance(plan, dict):
         notion_of(plan["criterion"])  # refuse before the simulation starts
-    if isinstance(plan, Asynchronous | Karma) or (isinstance(plan, Memory) and cluster.is_tree):
+    if isinstance(plan, Asynchronous | Following | Karma) or (isinstance(plan, Memory) and cluster.is_tree):
         what = f'"{name}" takes jobs that are the same everywhere{" in trees of queues" if isinstance(plan, Memory) else ""}'
         refuse_by_server(cluster, what, "simulate a notion, or a greedy schedule such as drfh:fastest")
     streams = streams_of(trace, cluster)
+    plan = knowing(name, plan, streams, usage, billing)
     last = float("inf") if until is None else float(until)
     if step is not None and streams.times.size:
         check_step(step, min(last, float(streams.times[-1])) - float(streams.times[0]))
-    keeper = _keeper(resume if keep is None else keep, trace, cluster, scheduler, (until, step))
+    keeper = _keeper(resume if keep is None else keep, trace, cluster, scheduler, (until, step, *stated(usage, billing)))
     calls = _Calls()
     hooks = (calls.of(done or (lambda now, number: None)), calls.of(stopped or (lambda: False)), keeper)
     if isinstance(plan, Asynchronous):
         run: Callable[..., Simulation] = _asynchronous
     else:
-        run = _fluid if isinstance(plan, Notion | OwnScheduler | Memory | Karma) else _whole_tasks
+        run = _fluid if isinstance(plan, Notion | OwnScheduler | Memory | Following | Karma) else _whole_tasks
     try:
         with keeper:
             found = run(streams, name, plan, last, step, regret, hooks, began)
         question = {"schedulers": [scheduler if isinstance(scheduler, str) else name], "until_s": until, "step_s": step, "regret": regret}
-        return replace(found, question=plain(question))
+        known = {word: value for word, value in (("usage", usage), ("billing", billing)) if value is not None}
+        return replace(found, question=plain(question | known))
     except (FairoptError, MemoryError):
         raise
     except Exception as error:
         if keeper.found is None or keeper.went_on or calls.raised is error or line_at_fault(error):
             raise
         raise keeper.refusal(error) from error
+
+
+def stated(usage: UsageLike | None, billing: BillingLike) -> list[object]:
+    """Return what identifies usage and billing, for a state that is kept; nothing if there are none."""
+    if usage is None and billing is None:
+        return []
+    return [read_bytes(Path(each)) if isinstance(each, str | os.PathLike) and Path(each).is_file() else each for each in (usage, billing)]
 
 
 class _Calls:
@@ -295,7 +321,7 @@ def _regret(streams: Streams, plan: dict[str, Any] | Baseline, times: FloatArray
 def _fluid(
     streams: Streams,
     name: str,
-    notion: Notion | OwnScheduler | Memory | Karma,
+    notion: Notion | OwnScheduler | Memory | Following | Karma,
     until: float,
     step: float | None,
     regret: int,
@@ -314,17 +340,21 @@ def _fluid(
     details = {"solved": flow.solved, "residual": flow.residual}
     if isinstance(optimum, RememberedOptimum | RememberedTree):
         details |= {"half_life": optimum.memory.half_life, "period": optimum.period}
+    elif isinstance(optimum, FollowingOptimum):
+        details |= {"follow": optimum.strength, "half_life": optimum.following.half_life, "period": optimum.period}
     elif isinstance(optimum, KarmaRounds):
         details |= {"alpha": optimum.alpha, "period": optimum.period}
     kind = "rounds, fluid" if isinstance(notion, Karma) else "own, fluid" if own else "exact, fluid"
     return _flowed(streams, name, kind, flow, until, began, series=sample_flow(streams, flow), details=details)
 
 
-def _optimum(streams: Streams, notion: Notion | OwnScheduler | Memory | Karma) -> Optimum:
+def _optimum(streams: Streams, notion: Notion | OwnScheduler | Memory | Following | Karma) -> Optimum:
     if isinstance(notion, Karma):
         return KarmaRounds(streams, notion)
     if isinstance(notion, OwnScheduler):
         return OwnAllocations(streams, notion)
+    if isinstance(notion, Following):
+        return FollowingOptimum(streams, notion)
     if isinstance(notion, Memory):
         return RememberedOptimum(streams, notion) if streams.tree is None else RememberedTree(streams, notion)
     if isinstance(notion, FinishTime):

@@ -153,7 +153,7 @@ def _export(asked: SlurmLimits) -> Export:
     names.pop(ROOT, None)
     texts = {"limits": scripts.set_limits(), "undo": scripts.take_back()}
     written = {name for each in asked.licenses for name in each.written}
-    return Export.of("slurm", texts, asked.holdings, names, (*notes, *_said(asked)), written=written)
+    return Export.of("slurm", texts, asked.holdings, names, (*notes, *_said(asked)), written=written, said=asked.said())
 
 
 def _said(asked: SlurmLimits) -> Iterator[str]:

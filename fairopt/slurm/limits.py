@@ -13,6 +13,7 @@ import numpy as np
 from fairopt.clusters.amounts import enlarged, whole_units
 from fairopt.clusters.holdings import Holder, Holdings
 from fairopt.clusters.names import SLURM, Names
+from fairopt.clusters.read_back import Said
 from fairopt.clusters.rounding import Whole
 from fairopt.errors import InvalidInstance
 from fairopt.instance import safe_ratio
@@ -119,6 +120,18 @@ class SlurmLimits:
             return limits, []
         by_partition, notes = self._by_partition()
         return limits + by_partition, notes
+
+    def said(self) -> Said | None:
+        """Return what the limits say of each holder, on all servers together; None of what is billed."""
+        if self.billing:
+            return None
+        resource_of = {measure.key: resource for resource, measure in self.holdings.measures.items()}
+        most: list[dict[str, int]] = []
+        for h, place in enumerate(self.tree.places):
+            limited = not (place.user and (self.level == "account" or place.user == UNKNOWN)) and (place.account != ROOT or place.user)
+            amounts = self._of([h], None) if limited else {}
+            most.append({resource_of[key]: amount for key, amount in amounts.items() if key in resource_of})
+        return Said(most, promised=False, tiers=True)  # the script changes neither weights nor what preempts
 
     def _of_all_servers(self) -> Iterator[Limit]:
         for h, (holder, place) in enumerate(zip(self.tree.holders, self.tree.places, strict=True)):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from support.command_line import EXAMPLES, flat, run
 
+import fairopt as fo
 from fairopt.clusters import rounding
 
 LAB = EXAMPLES / "gpu-lab"
@@ -63,6 +64,7 @@ def test_json_has_the_files_the_placement_and_the_notes() -> None:
         "groups",
         "names",
         "notes",
+        "less",
         "files",
     }
     assert "model: A100" in found["files"]["queues"]
@@ -116,3 +118,27 @@ def test_an_allocation_of_ones_own(tmp_path: Path) -> None:
     assert "does not fit this instance" in flat(run("export", "resourcequota", cluster, "--allocation", held, status=2).stderr)
     held.write_text("user,server,tasks\nb,s,3\n")
     assert 'there is no user "b"' in flat(run("export", "resourcequota", cluster, "--allocation", held, status=2).stderr)
+
+
+def test_an_export_that_gives_somebody_less_is_refused(tmp_path: Path) -> None:
+    """A limit of u1 that no account has: with it gone, u2 gets 8 of its 12 tasks. A limit for each user says it."""
+    cluster = fo.Instance(
+        [[16]],
+        [[1], [1]],
+        users=["u1", "u2"],
+        servers=["x"],
+        resources=["gpu"],
+        tasks=[99, 99],
+        queues=[fo.Queue("a")],
+        queue_of={"u1": "a", "u2": "a"},
+        limits=[fo.Limit("long", 4, resource="gpu", users=["u1"])],
+    )
+    file, limits = tmp_path / "cluster.yaml", tmp_path / "limits.sh"
+    fo.save(cluster, file)
+    refused = run("export", "slurm", file, "-o", limits, status=2)
+    assert "the export gives u2 8 of 12 tasks; long is not in it" in flat(refused.stderr)
+    assert not limits.exists()
+    forced = run("export", "slurm", file, "-o", limits, "--force")
+    assert "the export gives u2 8 of 12 tasks" in flat(forced.stderr)
+    assert limits.exists()
+    run("export", "slurm", file, "--level", "account-user", "-o", tmp_path / "users.sh")

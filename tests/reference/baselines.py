@@ -22,6 +22,7 @@ RULES = {
     "fairtree:half_life=7": ("fairtree", 7.0, True),
     "fairtree:half_life=inf:backfill=no": ("fairtree", math.inf, False),
     "priority:half_life=9": ("priority", 9.0, False),
+    "maui:interval=5:depth=3:decay=0.5": ("maui", math.inf, True),
 }
 
 
@@ -191,8 +192,8 @@ class SlowJobs:
     # Who is next -------------------------------------------------------------------------------------------------------------
 
     def worth(self, job: int, s: int) -> float:
-        """Return the part of the cluster that a task takes there; under "priority" the amount of the unit."""
-        if self.rule == "priority":
+        """Return the part of the cluster that a task takes there; under "priority" and "maui" the amount of the unit."""
+        if self.rule in ("priority", "maui"):
             return float(self.takes(job, s)[self.unit])
         return float(max(self.takes(job, s)[r] / self.total[r] for r in self.m if self.total[r]))
 
@@ -208,6 +209,30 @@ class SlowJobs:
                 rate = math.log(2) / self.half_life
                 used[user] += worth / rate * (math.exp(-rate * (float(now) - end)) - math.exp(-rate * (float(now) - begin)))
         return used
+
+    def by_targets(self, now: Fraction, interval: float = 5.0, depth: int = 3, decay: float = 0.5) -> list[float]:
+        """Return minus the distance of each user to its target, from the pieces of usage that lie in each window."""
+        pieces = list(self.pieces)
+        pieces += [(float(self.starts[task][0]), float(now), self.owner[job], self.worth(job, s)) for _, task, job, s, _ in self.running]
+        used, last = [0.0] * len(self.users), math.floor(float(now) / interval)
+        for k in range(depth):
+            begin, end = (last - k) * interval, (last - k + 1) * interval
+            for start, stop, user, worth in pieces:
+                used[user] += decay**k * worth * max(0.0, min(stop, end) - max(start, begin))
+        tree, total = self.cluster.tree, sum(used)
+        targets = []
+        for n, weight in enumerate(self.cluster.weights.tolist()):
+            node, part, own = int(tree.user_node[n]), 1.0, float(weight)
+            while True:
+                below = [float(self.cluster.weights[int(m)]) for m in tree.users_of(node)] + [
+                    float(tree.weights[int(v)]) for v in tree.children(node)
+                ]
+                part *= own / sum(below) if sum(below) else 0.0
+                if not node:
+                    break
+                node, own = int(tree.parent[node]), float(tree.weights[node])
+            targets.append(part)
+        return [digits(1 - target + (use / total if total else 0.0)) for target, use in zip(targets, used, strict=True)]
 
     def fair_tree(self, now: Fraction) -> list[float]:
         """Return the rank of each user, by the recursion of Slurm's documentation."""
@@ -248,7 +273,7 @@ class SlowJobs:
         if self.rule == "priority":
             self.spin(now)
             return
-        rank = self.fair_tree(now) if self.rule == "fairtree" else [0] * len(self.users)
+        rank = self.fair_tree(now) if self.rule == "fairtree" else self.by_targets(now) if self.rule == "maui" else [0.0] * len(self.users)
         order = sorted((job for job in self.waits if self.present[self.owner[job]]), key=lambda job: (rank[self.owner[job]], job))
         units = [job for job in order for _ in range(1 if self.trace.gangs[job] else self.left(job))]
         while units:
@@ -396,9 +421,9 @@ class SlowJobs:
 
 
 def follow(trace: fo.Trace, cluster: fo.Instance, scheduler: str, unit: int = 0) -> None:
-    """Compare the time and the server of each task; ``unit`` is the resource in which "priority" counts."""
+    """Compare the time and the server of each task; ``unit`` is the resource in which "priority" and "maui" count."""
     expected = SlowJobs(trace, cluster, *RULES[scheduler], unit=unit).simulate()
-    counts = f":unit={cluster.resources[unit]}" if scheduler.startswith("priority") else ""
+    counts = f":unit={cluster.resources[unit]}" if scheduler.startswith(("priority", "maui")) else ""
     found = fo.simulate(trace, cluster, scheduler + counts)
     assert found.task_start is not None
     assert found.task_server is not None

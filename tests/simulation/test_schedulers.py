@@ -45,8 +45,9 @@ def test_the_command_lists_them() -> None:
 )
 def test_a_misspelt_scheduler_is_answered_from_the_list(word: str, meant: str) -> None:
     """On the command line, too: what there is, and what may have been meant."""
-    assert f'there is no scheduler "{word}" (did you mean "{meant}"?); there are fifo, backfill, fairtree, priority, drf' in no_scheduler(
-        word
+    assert (
+        f'there is no scheduler "{word}" (did you mean "{meant}"?); there are fifo, backfill, fairtree, priority, maui, drf'
+        in no_scheduler(word)
     )
     message = flat(run("simulate", LAB / "jobs.csv", "--cluster", LAB, "--scheduler", word, status=2).stderr)
     assert message == f"error: {no_scheduler(word)}"

@@ -312,6 +312,7 @@ KINDS: dict[str, Schema] = {
             "groups": items(record("A group of servers.", {"name": NAME, "servers": texts("Its rows.")}), "Groups of servers."),
             "names": mapping({"type": "string"}, "Names in the files, by label."),
             "notes": texts("What was rounded, renamed, or cannot be expressed."),
+            "less": texts("Who would have less than was exported, if the files are read back and solved again."),
             "files": mapping({"type": "string"}, "The texts, by what they are."),
         },
     ),

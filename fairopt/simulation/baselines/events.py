@@ -8,8 +8,9 @@ not at all. Each task of a job that is no gang is a job of its own, in the order
 task takes what its server asks, and its duration and its estimate are divided by the speed there.
 
 Usage of a user fades with the half-life. Under "fairtree" it is what its running tasks take of the cluster, each in its dominant resource:
-Slurm's MAX_TRES with billing weights of 1 / capacity. Under "priority" it is what they hold of one resource, the unit: HTCondor's resources
-in use, which count a slot by its cores (SLOT_WEIGHT).
+Slurm's MAX_TRES with billing weights of 1 / capacity. Under "priority" and "maui" it is what they hold of one resource, the unit:
+HTCondor's resources in use, which count a slot by its cores (SLOT_WEIGHT), and Maui's dedicated processor-seconds. With a billing it is
+what their tasks are billed (`fairopt.simulation.billing`). Usage from before is there at the first event (`fairopt.simulation.past_usage`).
 
     real priority = ln 2 / half-life * faded usage, in units, at least 1/2:  d/dt = ln 2 / half-life * (units in use - real priority)
 """
@@ -32,6 +33,8 @@ from fairopt.simulation.baselines.passes import spin_the_pie, start_in_order
 from fairopt.simulation.baselines.pool import Place, Pool, part
 from fairopt.simulation.baselines.quotas import Group, Quotas, check_guarantees
 from fairopt.simulation.baselines.usage import FadingUsage, same_digits
+from fairopt.simulation.baselines.windows import WindowUsage, by_distance, targets
+from fairopt.simulation.billing import Billing, billed
 from fairopt.simulation.keeping import Keeper, State, part_of, prefixed
 from fairopt.simulation.streams import Streams
 
@@ -55,7 +58,8 @@ def run_baseline(
         The cluster guarantees something that the scheduler does not know, or none of its resources is the unit of usage.
     """
     check_guarantees(streams.cluster, baseline.order)
-    run = JobRun(streams, unit_of(baseline.unit, streams.instance.resources) if baseline.order == "priority" else None)
+    unit = unit_of(baseline.unit, streams.instance.resources, baseline.order) if baseline.order in ("priority", "maui") else None
+    run = JobRun(streams, unit, baseline.known.billing)
     scheduler = _Scheduler(run, streams, baseline)
     if keeper.found is not None:
         scheduler.restore(keeper.found)
@@ -83,16 +87,29 @@ class _Scheduler:
     def __init__(self, run: JobRun, streams: Streams, baseline: Baseline) -> None:
         self.run, self.baseline = run, baseline
         weights = streams.weights if streams.tree is None else streams.tree.weights
-        self.usage = None
+        tree = Tree.of((), [None] * weights.size) if streams.tree is None else streams.tree.tree
+        past = baseline.known.past
+        self.usage: FadingUsage | WindowUsage | None = None
         if baseline.order == "fairtree":
-            tree = Tree.of((), [None] * weights.size) if streams.tree is None else streams.tree.tree
             self.fair_tree = FairTree(tree, weights)
             self.usage = FadingUsage(weights.size, baseline.half_life)
+            self.of_queues = FadingUsage(tree.n_nodes - 1, baseline.half_life)  # of users who are not in the cluster: it only fades
+            if past is not None:
+                of_users, of_queues = past.faded(baseline.half_life)
+                self.usage.begin(of_users)
+                self.of_queues.begin(of_queues)
+        elif baseline.windows is not None:
+            windows = baseline.windows
+            self.targets = targets(tree, weights)
+            self.usage = WindowUsage(weights.size, windows.interval, windows.depth, windows.decay)
+            if past is not None:
+                self.usage.begin(past.of_windows(tree, self.targets))
         elif baseline.order == "priority":
             self.usage = FadingUsage(weights.size, baseline.half_life)
             self._fading = np.log(2) / baseline.half_life
             self.quotas = Quotas(streams)
-            self.usage.begin(_LEAST_PRIORITY / self._fading)
+            least = _LEAST_PRIORITY / self._fading
+            self.usage.begin(np.full(weights.size, least) if past is None else np.maximum(past.faded(baseline.half_life)[0], least))
             self.factor = np.divide(1.0, weights, out=np.full(weights.size, np.inf), where=weights > 0)
         if self.usage is not None:
             self.usage.rate = run.held  # the same array: usage moves on before anything starts or ends
@@ -100,13 +117,16 @@ class _Scheduler:
     def state(self) -> State:
         """Return the state, for `restore`."""
         usage = {} if self.usage is None else prefixed("usage", self.usage.state())
-        return self.run.state() | usage
+        more = prefixed("queues", self.of_queues.state()) if self.baseline.order == "fairtree" else {}
+        return self.run.state() | usage | more
 
     def restore(self, state: State) -> None:
         """Go back to a state."""
         self.run.restore(state)
         if self.usage is not None:
             self.usage.restore(part_of(state, "usage"))
+        if self.baseline.order == "fairtree":
+            self.of_queues.restore(part_of(state, "queues"))
 
     def move_to(self, now: float) -> None:
         """Let usage grow and fade until now."""
@@ -118,8 +138,10 @@ class _Scheduler:
         run, usage = self.run, self.usage
         if usage is None:
             start_in_order(run, None, self.baseline.backfill, now)
+        elif isinstance(usage, WindowUsage):
+            start_in_order(run, lambda: by_distance(self.targets, usage.effective(now)), self.baseline.backfill, now)
         elif self.baseline.order == "fairtree":
-            start_in_order(run, lambda: self.fair_tree.ranks(usage.at(now)), self.baseline.backfill, now)
+            start_in_order(run, lambda: self.fair_tree.ranks(usage.at(now), self.of_queues.at(now)), self.baseline.backfill, now)
         else:
             real = np.maximum(usage.at(now) * self._fading, _LEAST_PRIORITY)
             priority = same_digits(real * self.factor)
@@ -190,7 +212,8 @@ class JobRun:
     unit : int or None
         The resource in which usage counts; None: the dominant one of each task.
     worth : array (streams, kinds of servers)
-        The amount of the unit that a task takes there; without a unit, the part of the cluster, in its dominant resource.
+        What a task is billed there; without a billing the amount of the unit; without a unit, the part of the cluster, in its dominant
+        resource.
     held : array (users,)
         The sum of these amounts over the running tasks of each user.
     tasks : int array (streams,)
@@ -203,7 +226,7 @@ class JobRun:
         The running tasks.
     """
 
-    def __init__(self, streams: Streams, unit: int | None = None) -> None:
+    def __init__(self, streams: Streams, unit: int | None = None, billing: Billing | None = None) -> None:
         trace, instance = streams.trace, streams.instance
         self.streams, self.pool = streams, Pool(streams)
         self.stream, self.owner, self.gang = streams.stream, streams.job_owner, trace.gangs
@@ -215,7 +238,10 @@ class JobRun:
             self.soonest = self.expected / np.where(fastest > 0, fastest, 1.0)[self.stream]
         self.unit = unit
         demands = instance.demands_by_kind
-        self.worth = safe_ratio(demands, instance.total_capacity).max(axis=2) if unit is None else demands[:, :, unit]
+        if billing is not None:
+            self.worth = billed(billing, demands)
+        else:
+            self.worth = safe_ratio(demands, instance.total_capacity).max(axis=2) if unit is None else demands[:, :, unit]
         self.held = np.zeros(len(streams.users))
         self._running = np.zeros(len(streams.users), np.int64)
         self.tasks = np.zeros(streams.owner.size, np.int64)

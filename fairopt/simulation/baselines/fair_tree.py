@@ -40,10 +40,16 @@ class FairTree:
         of_children = np.bincount(node, weights=weights, minlength=tree.n_nodes)
         np.add.at(of_children, tree.parent[1:], tree.weights[1:])
         self._below = tree.below.astype(float)
+        self._inside = np.zeros((tree.n_nodes, tree.n_nodes - 1))  # queues in nodes
+        for queue in range(1, tree.n_nodes):
+            above = queue
+            while above >= 0:
+                self._inside[above, queue - 1] = 1.0
+                above = int(tree.parent[above])
         self._parent, self._node = tree.parent[1:], node
         self._part = np.divide(weights, of_children[node], out=np.zeros(weights.size), where=of_children[node] > 0)
-        above = of_children[self._parent]
-        self._node_part = np.divide(tree.weights[1:], above, out=np.zeros(above.size), where=above > 0)
+        of_siblings = of_children[self._parent]
+        self._node_part = np.divide(tree.weights[1:], of_siblings, out=np.zeros(of_siblings.size), where=of_siblings > 0)
         deepest = int(tree.depth.max(initial=0)) + 1
         self._way = np.full((weights.size, deepest), -1)  # associations from the root down; -1: beyond the user
         self._length = tree.depth[node] + 1
@@ -54,9 +60,14 @@ class FairTree:
                 place = int(tree.parent[place])
             self._way[n, : len(way)] = way[::-1]
 
-    def level_fairshare(self, usage: FloatArray) -> FloatArray:
-        """Return LF of the queues, then of the users, (queues + users,)."""
+    def level_fairshare(self, usage: FloatArray, of_queues: FloatArray | None = None) -> FloatArray:
+        """Return LF of the queues, then of the users, (queues + users,).
+
+        ``usage`` is that of the users; ``of_queues``, (queues,), what queues used beyond their users.
+        """
         sums = self._below @ usage
+        if of_queues is not None:
+            sums = sums + self._inside @ of_queues
         used = np.concatenate([sums[1:], usage])
         of_parent = np.concatenate([sums[self._parent], sums[self._node]])
         part = np.concatenate([self._node_part, self._part])
@@ -66,9 +77,9 @@ class FairTree:
         level[part == 0] = 0.0
         return level
 
-    def ranks(self, usage: FloatArray) -> IntArray:
+    def ranks(self, usage: FloatArray, of_queues: FloatArray | None = None) -> IntArray:
         """Return the rank of each user, (users,): 0 is the first, and users of the same rank are tied."""
-        levels = np.append(same_digits(self.level_fairshare(usage)), np.inf)  # the last is beyond a user, found at -1
+        levels = np.append(same_digits(self.level_fairshare(usage, of_queues)), np.inf)  # the last is beyond a user, found at -1
         ways = levels[self._way]
         order = np.lexsort([self._length, *(-ways.T[::-1])])  # at the same levels, a user before the users of an account
         if order.size == 1:

@@ -61,8 +61,8 @@ class FadingUsage:
         self._used, self._time = state["used"], float(state["time"])
         self.rate[:] = state["rate"]
 
-    def begin(self, used: float) -> None:
-        """Give every user this usage at the beginning."""
+    def begin(self, used: FloatArray) -> None:
+        """Give users this usage, (users,), at the beginning."""
         self._used[:] = used
 
     def at(self, now: float) -> FloatArray:

@@ -1,0 +1,182 @@
+r"""Exact allocations whose weights follow the usage: KAI's fairness over time.
+
+Among the children of a node that have tasks, each with the part W of their weights, and with the usage U, the part of the cluster that it
+has had,
+
+    w = max(0, W + k (W - U)),      U[u](now) = integral of s[u](v) 2^(-(now - v) / h) dv / integral of 2^(-(now - v) / h) dv,
+
+and the allocation is that of the notion under the weights w, computed again at every event and after each ``period``. s is the dominant
+share, h the half-life; k says how much the past counts. A weight of 0 gets nothing beyond a guarantee. KAI has a usage for each resource,
+and gives what is guaranteed first: ``guarantees="surplus"``.
+
+With usage from before the simulation the second integral is that of a cluster that has always been there, h / ln 2.
+
+Source: KAI Scheduler, documentation, Time Aware fairness.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from fairopt.errors import Unsupported
+from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
+from fairopt.instance.tree import Tree
+from fairopt.models import Notion
+from fairopt.simulation.baselines.options import UNKNOWN, Known
+from fairopt.simulation.baselines.usage import FadingUsage, fading
+from fairopt.simulation.fluid import Optimum
+from fairopt.simulation.keeping import State, part_of, prefixed
+from fairopt.simulation.streams import Streams
+
+__all__ = ["Following", "FollowingOptimum", "following_weights"]
+
+_PERIODS = 100  # in a half-life, by default
+_MOMENTS = 1000  # periods in the time over which jobs are submitted, by default, where nothing fades
+_NOTHING = 1e-9  # a weight that is rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """A notion whose weights follow the usage.
+
+    Attributes
+    ----------
+    notion : Notion
+    strength : float
+        k, >= 0.
+    half_life : float
+        Seconds; inf: nothing fades.
+    period : float or None
+        Seconds; None: a hundredth of the half-life, and of an infinite one a thousandth of the time over which jobs are submitted.
+    known : Known
+        The usage at the beginning.
+    """
+
+    notion: Notion
+    strength: float
+    half_life: float
+    period: float | None
+    known: Known = UNKNOWN
+
+
+def following_weights(
+    tree: Tree, weights: FloatArray, usage: FloatArray, strength: float, active: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the weights of users, (users,), and of nodes, (nodes,), that follow the usage of nodes and users, (nodes + users,).
+
+    They are 0 for users who are not ``active``, and for queues without such users.
+
+    >>> users, nodes = following_weights(Tree.of((), [None, None]), np.ones(2), np.array([1.0, 0.8, 0.2]), 0.5, np.ones(2, bool))
+    >>> users.round(2).tolist(), nodes.tolist()
+    ([0.35, 0.65], [1.0])
+    """
+    node = tree.user_node
+    own = np.concatenate([np.asarray(tree.weights[1:], float), weights]) * np.concatenate([tree.below[1:] @ active, active])
+    of_children = np.bincount(np.concatenate([tree.parent[1:], node]), weights=own, minlength=tree.n_nodes)
+    above = of_children[np.concatenate([tree.parent[1:], node])]
+    part = np.divide(own, above, out=np.zeros(own.size), where=above > 0)
+    followed = np.where(part > 0, np.maximum(part + strength * (part - usage[1:]), 0.0), 0.0)
+    followed[followed <= _NOTHING] = 0.0
+    return followed[tree.n_nodes - 1 :], np.append(1.0, followed[: tree.n_nodes - 1])
+
+
+class FollowingOptimum(Optimum):
+    """The exact allocation under weights that follow the usage, recomputed at every event and after each period."""
+
+    def __init__(self, streams: Streams, following: Following) -> None:
+        super().__init__(streams, following.notion)
+        self.following, self.base = following, streams
+        self.tree = Tree.of((), [None] * len(streams.users)) if streams.tree is None else streams.tree.tree
+        self.nodes = np.asarray(self.tree.weights, float)
+        self.worth = safe_ratio(streams.instance.demands, streams.instance.total_capacity).max(axis=1)
+        self.usage = FadingUsage(len(streams.users) + self.tree.n_nodes - 1, following.half_life)  # of users, then of queues themselves
+        past = following.known.past
+        if past is not None:
+            if not math.isfinite(following.half_life):
+                raise Unsupported("weights that follow usage from before need a half-life, over which it is a part; give half_life=7d")
+            billing = following.known.billed(streams.instance)
+            self.usage.begin(np.concatenate(past.faded(following.half_life)) / billing)
+        self.began: float | None = -math.inf if past is not None else None
+
+    @cached_property
+    def period(self) -> float:
+        """Seconds between two allocations."""
+        if self.following.period is not None:
+            return self.following.period
+        if math.isfinite(self.following.half_life):
+            return self.following.half_life / _PERIODS
+        length = float(self.base.trace.submit[-1] - self.base.trace.submit[0])
+        return length / _MOMENTS if length > 0 else 1.0
+
+    def at(self, jobs: IntArray, counts: FloatArray, now: float = -np.inf) -> tuple[FloatArray, FloatArray]:
+        """Return the tasks of each stream and the usage of each row of servers from now on."""
+        if self.began is None and np.isfinite(now):
+            self.began = now
+        active = np.zeros(len(self.base.users), bool)
+        active[self.base.job_owner[jobs]] = True
+        users, nodes = self._weights(self.usage.at(now), now, active)
+        if not (np.array_equal(users, self.streams.weights) and np.array_equal(nodes, self.nodes)):
+            self.key = None  # the weights are others: the allocation is not that of before
+            self._weigh(users, nodes)
+        if self.streams.tree is None:
+            jobs = jobs[users[self.base.job_owner[jobs]] > 0]
+        found = super().at(jobs, counts, now)
+        held = np.bincount(self.streams.owner, weights=self.x * self.worth, minlength=users.size)
+        self.usage.rate = np.concatenate([held, np.zeros(self.tree.n_nodes - 1)])
+        return found
+
+    def again(self, now: float, unfinished: bool) -> float:
+        """Return when the allocation is to be computed again though nothing happens; inf: not before the next event."""
+        return now + self.period if unfinished and self.x.any() else np.inf
+
+    def state(self) -> State:
+        """Return the state, for `restore`."""
+        began = np.nan if self.began is None else self.began
+        return (
+            super().state() | prefixed("usage", self.usage.state()) | {"began": began, "weights": self.streams.weights, "nodes": self.nodes}
+        )
+
+    def restore(self, state: State) -> None:
+        """Go back to a state."""
+        super().restore(state)
+        self.usage.restore(part_of(state, "usage"))
+        began = float(state["began"])
+        self.began = None if math.isnan(began) else began
+        self._weigh(state["weights"], state["nodes"])
+
+    def _weights(self, used: FloatArray, now: float, active: BoolArray) -> tuple[FloatArray, FloatArray]:
+        began, half_life = self.began, self.following.half_life
+        if began is None or not np.isfinite(now):
+            whole = 0.0
+        elif math.isinf(began):
+            whole = half_life / math.log(2)
+        else:
+            whole = fading(now - began, half_life)[1]
+        users = used[: len(self.base.users)]
+        nodes = self.tree.below.astype(float) @ users
+        for queue in range(self.tree.n_nodes - 1, 0, -1):
+            if own := float(used[users.size + queue - 1]):
+                above = queue
+                while above >= 0:
+                    nodes[above] += own
+                    above = int(self.tree.parent[above])
+        usage = np.concatenate([nodes, users])
+        usage = usage / whole if whole > 0 else np.zeros(usage.size)
+        weights = self.base.weights if self.base.tree is None else self.base.tree.weights
+        return following_weights(self.tree, weights, usage, self.strength, active)
+
+    @property
+    def strength(self) -> float:
+        """How much the past counts."""
+        return self.following.strength
+
+    def _weigh(self, users: FloatArray, nodes: FloatArray) -> None:
+        self.nodes, owners = nodes, self.base.owners
+        if owners is not None and owners.is_tree:
+            queues = [replace(queue, weight=float(weight)) for queue, weight in zip(owners.queues, nodes[1:], strict=True)]
+            owners = owners.replace(weights=users, queues=queues)
+        self.streams = replace(self.base, weights=users, owners=owners)
