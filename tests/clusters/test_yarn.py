@@ -317,7 +317,12 @@ def test_all_resource_types_count_and_what_runs_is_in_its_partition(tmp_path: Pa
         node("fast", nodeLabels=["gpu"], totalResource=amount(8, 2)),
     ]
     used = [{"partitionName": "gpu", "used": amount(3, 0)}, {"partitionName": "", "used": amount(1, 0)}]
-    runs = {"runningContainers": 4, "allocatedMB": 4096, "allocatedVCores": 4, "resourceInfo": {"resourceUsagesByPartition": used}}
+    runs: dict[str, Any] = {
+        "runningContainers": 4,
+        "allocatedMB": 4096,
+        "allocatedVCores": 4,
+        "resourceInfo": {"resourceUsagesByPartition": used},
+    }
     apps = [asking("a", 0, 1, **runs), asking("b", 9, 1, 1, "gpu"), asking("c", 1, 1, 3, "gpu")]
     result = fo.import_yarn(*write(tmp_path, nodes, apps))
     instance = result.instance
