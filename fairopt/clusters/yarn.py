@@ -28,10 +28,12 @@ import numpy as np
 from fairopt.clusters.account import Account
 from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.assembly import Demand, Nodes, assemble
+from fairopt.clusters.fields import Seen
 from fairopt.clusters.imported import Import
 from fairopt.clusters.json_export import Part, read_json
 from fairopt.clusters.queue_tree import Forest
 from fairopt.clusters.shapes import SOMEWHERE, Tasks, natural
+from fairopt.clusters.yarn_fields import NODE, see_application
 from fairopt.clusters.yarn_queues import Offer, finder, queues_of
 from fairopt.clusters.yarn_resources import add, amounts_of, one_or_more, shared_labels
 from fairopt.errors import InvalidInstance
@@ -114,14 +116,21 @@ def import_yarn(
     account.summary |= {"nodes": len(listed), "applications": len(found)}
     account.summary |= {f"applications {state}": number for state, number in Counter(app.state for app in found).items()}
 
+    seen = Seen()
+    for node in offered:
+        seen.see(NODE, node.part.value)
     groups: list[tuple[_App, _Containers]] = []
     for app in found:
+        if app.state in _ACTIVE:
+            see_application(seen, app.part)
         if app.state in _ENDED:
             account.leave_out("application", app.where, f"ended ({app.state.lower()}): holds nothing and asks for nothing")
         elif not app.containers:
             account.leave_out("application", app.where, "has no container, and the answer does not say what it asks for")
         else:
             groups += [(app, containers) for containers in app.containers]
+    for note in seen.notes():
+        account.note(note)
     groups.sort(key=lambda group: natural(group[0].name))  # by submission, which queues of the policy FIFO follow
     if any(containers.running for _, containers in groups):
         account.note("the containers of a running application are taken as equal, because the answer has only their sum")

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 import fairopt as fo
+from fairopt.clusters.json_export import Part
+from fairopt.clusters.yarn_fields import APPLICATION, DECLARED, NODE
 
 EXPORTS = Path(__file__).parent / "exports"
 NODES, APPS = EXPORTS / "yarn_nodes.json", EXPORTS / "yarn_apps.json"
@@ -347,3 +349,31 @@ def test_partitions_that_are_not_exclusive_take_containers_without_label(tmp_pat
     answer.write_text("{}")
     with pytest.raises(fo.InvalidInstance, match="get-node-labels"):
         fo.import_yarn(*files, labels=answer)
+
+
+def test_the_reader_reads_the_fields_that_are_declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of nodes and applications, each name has one use; fields that are noted or that nobody declared are named with their number."""
+    for fields in DECLARED:
+        names = [name for field in fields.fields for name in field.names]
+        assert len(names) == len(set(names))
+    used: dict[str, set[str]] = {"usedMemoryMB": set(), "queue": set()}
+    get = Part.get
+
+    def counting(part: Part, key: str) -> Part:
+        for mark in used:
+            if isinstance(part.value, dict) and mark in part.value:
+                used[mark].add(key)
+        return get(part, key)
+
+    monkeypatch.setattr(Part, "get", counting)
+    apps = [asking("a", 2, 1, priority=5, colour="red"), asking("b", 1, 1, priority=0, name="x"), asking("c", 1, 1)]
+    apps[2]["resourceRequests"][0]["relaxLocality"] = False
+    apps[2] |= {"runningContainers": 1, "allocatedMB": 1024, "allocatedVCores": 1}
+    notes = fo.import_yarn(*write(tmp_path, [node("n", totalResource=amount(8, 0))], apps), users="user").notes
+    assert used["usedMemoryMB"] == set(NODE.of("read"))
+    assert used["queue"] == set(APPLICATION.of("read"))  # with the owners "user", and something that runs
+    assert [note for note in notes if "does not count" in note] == [
+        "1 application has priority (its place among the applications of its queue), which an instance does not have: it does not count",
+        "1 application has the field colour, which this import does not know: it does not count",
+        "1 request has relaxLocality (only nodes or racks that it names), which an instance does not have: it does not count",
+    ]
