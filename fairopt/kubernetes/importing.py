@@ -16,6 +16,9 @@ Pending pods are demand; Succeeded and Failed ones hold nothing and ask for noth
 NotIn, Exists, DoesNotExist, Gt, Lt on labels, ``metadata.name`` on fields) exclude nodes. Required affinity between pods and topology
 spread are not constraints of an `Instance`: pods that have them are counted in a note, and the optimum is a relaxation for them.
 
+**Work without pods.** Workloads of Kueue, PodGroups and Jobs of Volcano, suspended Jobs and JobSets ask for pods that do not exist yet
+(:mod:`fairopt.kubernetes.workloads`).
+
 **Queues.** A namespace is a queue, and its shapes of pods are users in it. ``queues`` are objects of Kueue, Volcano or KAI, and
 ResourceQuotas (:mod:`fairopt.kubernetes.queues`): then the queues of the namespaces are in those of the scheduler.
 
@@ -38,19 +41,24 @@ from fairopt.clusters.assembly import Demand, Nodes, assemble
 from fairopt.clusters.imported import Import
 from fairopt.clusters.json_export import Part
 from fairopt.clusters.queue_tree import Forest
-from fairopt.clusters.shapes import Tasks
+from fairopt.clusters.shapes import SOMEWHERE, Tasks
 from fairopt.clusters.speeds import Speeds, read_speeds
 from fairopt.errors import InvalidInstance
 from fairopt.instance.quantities import NANO
 from fairopt.kubernetes.placement import Constraints, Labels
-from fairopt.kubernetes.queues import queues_of
-from fairopt.kubernetes.records import ALWAYS, Node, Pod, add, in_units, owner_of, read_node, read_objects, read_pod, unit_of
+from fairopt.kubernetes.queues import SYSTEMS, is_queue, queues_of
+from fairopt.kubernetes.reading import kind_of, named_objects, read_any
+from fairopt.kubernetes.records import ALWAYS, Node, Pod, add, in_units, owner_of, read_node, read_pod, unit_of
 from fairopt.kubernetes.scheduler_queues import Extra
-from fairopt.wording import plural
+from fairopt.kubernetes.workloads import is_work, with_work
+from fairopt.wording import joined, plural
 
 __all__ = ["import_kubernetes"]
 
 _NODES, _PODS = "kubectl get nodes -o json > nodes.json", "kubectl get pods -A -o json > pods.json"
+_QUEUES = "kubectl get clusterqueues,cohorts,localqueues,resourceflavors,resourcequotas -A -o yaml > queues.yaml (Kueue), or kubectl get "
+_QUEUES += "queues,resourcequotas -A -o yaml > queues.yaml (Volcano, KAI), or kubectl get elasticquotas -A -o yaml > queues.yaml"
+_Path = str | os.PathLike[str]
 
 
 @keeps_question
@@ -71,12 +79,14 @@ def import_kubernetes(
     Parameters
     ----------
     nodes : path
-        ``kubectl get nodes -o json``.
+        ``kubectl get nodes -o json``, or ``-o yaml``; "-" is the standard input. A list of objects of all kinds is enough by itself:
+        ``kubectl get nodes,pods,workloads,clusterqueues,localqueues,resourceflavors -A -o json``.
     pods : path or paths
         ``kubectl get pods -A -o json``, or one file for each namespace.
     queues : path or paths
-        YAML or JSON of ``kubectl get``: ClusterQueues, Cohorts, LocalQueues and ResourceFlavors of Kueue, or Queues of Volcano or KAI, and
-        ResourceQuotas. The result says what a guarantee means in that scheduler (`Import.options`).
+        YAML or JSON of ``kubectl get``: ClusterQueues, Cohorts, LocalQueues and ResourceFlavors of Kueue, or Queues of Volcano or KAI, or
+        ElasticQuotas, and ResourceQuotas; and what asks for pods that do not exist yet (:mod:`fairopt.kubernetes.workloads`). The result
+        says what a guarantee means in that scheduler (`Import.options`).
     speeds : path, optional
         A table of how much work a task does on nodes of a flavor, or with a label (:mod:`fairopt.clusters.speeds`); default: 1.
     users : str
@@ -115,7 +125,9 @@ def import_kubernetes(
     if daemonsets not in ("reserve", "tasks"):
         raise InvalidInstance(f'daemonsets is "{daemonsets}"; give "reserve" or "tasks"')
     account = Account(lenient)
-    read = read_objects(nodes, "Node", _NODES)
+    paths = [pods] if isinstance(pods, str | os.PathLike) else list(pods)
+    files = [queues] if isinstance(queues, str | os.PathLike) else list(queues)
+    read, found, objects = _given(nodes, paths, files)
     offered = account.unique(account.read(read, read_node, "node"), "node")
     open_nodes = []
     for node in offered:
@@ -123,17 +135,18 @@ def import_kubernetes(
             account.leave_out("node", f"{node.part.place} ({node.name})", node.closed)
         else:
             open_nodes.append(node)
-    paths = [pods] if isinstance(pods, str | os.PathLike) else list(pods)
-    if paths:
-        found = [part for path in paths for part in read_objects(path, "Pod", _PODS)]
-        if not found:
-            raise InvalidInstance(f"{', '.join(map(str, paths))}: there is no pod; export the pods of all namespaces: {_PODS}")
+    work = [part for part in objects if is_work(part)]
+    some = bool(found or work)
+    if some:
         listed = account.read(found, lambda part: read_pod(part, owner), "pod")
+    elif paths:
+        raise InvalidInstance(f"{', '.join(map(str, paths))}: there is no pod; export the pods of all namespaces: {_PODS}")
     else:
         listed = [_example(open_nodes)]
         account.note("no pods were given, so there is one example user; give --pods, or replace it by your users")
     listed = account.unique(listed, "pod")
-    account.summary |= {"nodes": len(read), "pods": len(listed) if paths else 0, **_phases(listed)}
+    account.summary |= {"nodes": len(read), "pods": len(listed) if some else 0, **_phases(listed)}
+    listed = with_work(work, listed, owner, account)
 
     known = {node.name: node for node in offered}
     index = {node.name: i for i, node in enumerate(open_nodes)}
@@ -167,11 +180,14 @@ def import_kubernetes(
     if classes:
         account.summary["priority classes"] = dict(classes.most_common())
 
-    files = [queues] if isinstance(queues, str | os.PathLike) else list(queues)
+    rest = [part for part in objects if is_queue(part)]
+    for part in objects:
+        if not (is_queue(part) or is_work(part)):
+            account.leave_out("object", part.place, f"a {kind_of(part)[0]} is not a queue of {joined([s.name for s in SYSTEMS], 4)}")
     nothing: tuple[None, list[Pod], None, list[Extra]] = None, kept, None, [()] * len(kept)
-    forest, kept, places_in, extra = queues_of(files, kept, open_nodes, users, account) if files else nothing
+    forest, kept, places_in, extra = queues_of(rest, kept, open_nodes, users, account) if rest else nothing
     kept = _within_nodes(kept, known, account)
-    amounts = [pod.request for pod in kept] if paths else [node.allocatable for node in open_nodes]
+    amounts = [pod.request for pod in kept] if some else [node.allocatable for node in open_nodes]
     asked = {resource for each in amounts for resource, amount in each.items() if amount}
     if forest:
         asked |= forest.resources & {resource for node in open_nodes for resource in node.allocatable}
@@ -193,8 +209,8 @@ def import_kubernetes(
             allowed=np.array([labels.allowed(*place) for place in places], bool).reshape(len(places), len(open_nodes)),
             place=np.array([row[place] for place in place_of], int),
             where=[pod.where for pod in kept],
-            running=[(j, index[pod.node], 1.0) for j, pod in enumerate(kept) if pod.node in index],
-            placed=bool(paths),
+            running=[(j, index.get(pod.node, SOMEWHERE), pod.number) for j, pod in enumerate(kept) if pod.node in index or pod.started],
+            placed=some,
             queue=places_in,
         ),
         account,
@@ -218,6 +234,33 @@ def _example(nodes: list[Node]) -> Pod:
     total = {r: sum(node.allocatable.get(r, 0) for node in nodes) for r in ALWAYS}
     request = {"cpu": NANO, "memory": total["memory"] * NANO // max(total["cpu"], 1), "pods": NANO}
     return Pod(Part(None, "no pods"), "example", "example", "Pending", "", "", "", request, Constraints((), None, ()), False, np.inf)
+
+
+def _given(nodes: _Path, pods: Sequence[_Path], queues: Sequence[_Path]) -> tuple[list[Part], list[Part], list[Part]]:
+    """Return nodes, pods and all other objects. A list of nodes or of pods may have objects of other kinds, too; no file is read twice."""
+    of_nodes = read_any(nodes, "Node", _NODES)
+    listed_nodes: list[Part] = []
+    found: list[Part] = []
+    objects: list[Part] = []
+    if not any(kind_of(part)[0] == "Node" for part in of_nodes):
+        of_nodes[0].refuse(f"expected a Node, found a {kind_of(of_nodes[0])[0]}; export it again: {_NODES}")
+    read = {str(nodes): of_nodes}
+    for path in pods:
+        if str(path) not in read:
+            read[str(path)] = parts = read_any(path, "Pod", _PODS)
+            if parts and all(kind_of(part)[0] == "Node" for part in parts):
+                parts[0].refuse(f"expected a Pod, found a Node; export it again: {_PODS}")
+    for path in queues:
+        if str(path) not in read:
+            read[str(path)] = named_objects(path, _QUEUES)
+    of_queues = [part for path in queues for part in read[str(path)]]
+    if queues and not any(is_queue(part) or is_work(part) for part in of_queues):
+        kinds, names = joined(sorted({kind_of(part)[0] for part in of_queues}), 5) or "nothing", ", ".join(map(str, queues))
+        raise InvalidInstance(f"{names}: there is no queue and no ResourceQuota, but {kinds}; export them: {_QUEUES}")
+    for part in (part for parts in read.values() for part in parts):
+        kind = kind_of(part)
+        {("Node", ""): listed_nodes, ("Pod", ""): found}.get(kind, objects).append(part)
+    return listed_nodes, found, objects
 
 
 def _within_nodes(pods: list[Pod], nodes: Mapping[str, Node], account: Account) -> list[Pod]:

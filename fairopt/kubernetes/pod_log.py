@@ -21,7 +21,8 @@ from fairopt.clusters.json_export import Part
 from fairopt.clusters.log_records import Records, distinct, nowhere, row_places, unknown_server
 from fairopt.errors import InvalidInstance
 from fairopt.instance import Instance
-from fairopt.kubernetes.records import Pod, in_units, owner_of, read_objects, read_pod
+from fairopt.kubernetes.reading import read_objects
+from fairopt.kubernetes.records import Pod, in_units, owner_of, read_pod
 
 __all__ = ["read_pod_log"]
 

@@ -8,44 +8,43 @@ scheduler are in the root, beside its queues. A ResourceQuota limits the queue o
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 from fairopt.clusters.account import Account
-from fairopt.clusters.json_export import Part, parse_json
+from fairopt.clusters.json_export import Part
 from fairopt.clusters.queue_tree import Forest
 from fairopt.errors import InvalidInstance
-from fairopt.files import read_text
 from fairopt.instance.queues import Queue
 from fairopt.kubernetes.elastic_quotas import ElasticQuotas
 from fairopt.kubernetes.kai_queues import KAI
 from fairopt.kubernetes.kueue_queues import Kueue
+from fairopt.kubernetes.reading import kind_of
 from fairopt.kubernetes.records import Node, Pod, amounts_of, in_units
 from fairopt.kubernetes.scheduler_queues import Cluster, Extra, SchedulerQueues
 from fairopt.kubernetes.volcano_queues import Volcano
 from fairopt.wording import joined, plural
 
-__all__ = ["queues_of"]
+__all__ = ["SYSTEMS", "is_queue", "queues_of"]
 
-_COMMAND = "kubectl get clusterqueues,cohorts,localqueues,resourceflavors,resourcequotas -A -o yaml > queues.yaml (Kueue), or kubectl get "
-_COMMAND += "queues,resourcequotas -A -o yaml > queues.yaml (Volcano, KAI), or kubectl get elasticquotas -A -o yaml > queues.yaml"
-_SYSTEMS: tuple[type[SchedulerQueues], ...] = (Kueue, Volcano, KAI, ElasticQuotas)
+SYSTEMS: tuple[type[SchedulerQueues], ...] = (Kueue, Volcano, KAI, ElasticQuotas)
 _PREFIX = "requests."
 
 
+def is_queue(part: Part) -> bool:
+    """Return whether an object is a queue of a scheduler, or a ResourceQuota."""
+    return kind_of(part) == ("ResourceQuota", "") or any(system.reads(*kind_of(part)) for system in SYSTEMS)
+
+
 def queues_of(
-    paths: Sequence[str | os.PathLike[str]], pods: Sequence[Pod], nodes: Sequence[Node], users: str, account: Account
+    objects: Sequence[Part], pods: Sequence[Pod], nodes: Sequence[Node], users: str, account: Account
 ) -> tuple[Forest, list[Pod], list[str], list[Extra]]:
     """Return the queues, the pods that ask for something in them, the queue of each by name, and the tolerations that it gets there.
 
     A queue may say on which nodes its pods run, and who in a namespace owns them.
     """
-    objects = [part for path in paths for part in _objects(path)]
-    quotas = [part for part in objects if _kind(part) == ("ResourceQuota", "")]
-    of_system = {system: [part for part in objects if system.reads(*_kind(part))] for system in _SYSTEMS}
+    quotas = [part for part in objects if kind_of(part) == ("ResourceQuota", "")]
+    of_system = {system: [part for part in objects if system.reads(*kind_of(part))] for system in SYSTEMS}
     given = [system for system, parts in of_system.items() if parts]
     if len(given) > 1:
         first = of_system[given[1]][0]
@@ -53,17 +52,9 @@ def queues_of(
             f"{first.place}: this is a queue of {given[1].name}, and there are queues of {given[0].name}; "
             "an instance has one tree, so give the queues of one scheduler"
         )
-    used = [*quotas, *(part for system in given for part in of_system[system])]
-    if not used:
-        kinds = joined(sorted({_kind(part)[0] for part in objects}), 5) or "nothing"
-        raise InvalidInstance(f"{', '.join(map(str, paths))}: there is no queue and no ResourceQuota, but {kinds}; export them: {_COMMAND}")
-    for part in objects:
-        if part not in used:
-            account.leave_out("object", part.place, f"a {_kind(part)[0]} is not a queue of {joined([s.name for s in _SYSTEMS], 4)}")
-
     system = given[0](of_system[given[0]], Cluster.of(nodes), account) if given else None
     pods = _in_system(pods, system, users, account) if system else list(pods)
-    above = [system.queue_of(pod.part, _namespace(pod)) if system else None for pod in pods]
+    above = [system.queue_of(pod.part, pod.space) if system else None for pod in pods]
     names = {queue.name for queue in system.queues} if system else set[str]()
     homeless = sum(queue is None for queue in above)
     if system and homeless:
@@ -86,7 +77,7 @@ def queues_of(
         limits = {}
     spaces: dict[str, set[str]] = {}
     for pod in pods:
-        spaces.setdefault(_namespace(pod), set()).add(pod.owner)
+        spaces.setdefault(pod.space, set()).add(pod.owner)
     for namespace in [namespace for namespace in limits if spaces.get(namespace, {namespace}) != {namespace}]:
         limits |= dict.fromkeys(spaces[namespace], limits[namespace])
         account.note(f'the ResourceQuota of "{namespace}" limits each of its LocalQueues, not their sum: a relaxation')
@@ -116,70 +107,17 @@ def _in_system(pods: Sequence[Pod], system: SchedulerQueues, users: str, account
     """Return the pods that a scheduler serves, with their owners, and with what their queues ask of nodes."""
     kept = []
     for pod in pods:
-        closed = system.closed(pod.part, _namespace(pod), bool(pod.node))
+        closed = system.closed(pod.part, pod.space, bool(pod.node))
         if closed:
             account.leave_out("pod", pod.where, closed, pod.number)
             continue
-        queue = system.queue_of(pod.part, _namespace(pod))
+        queue = system.queue_of(pod.part, pod.space)
         more = system.selectors.get(queue, ()) if queue is not None else ()
         constraints = replace(pod.constraints, selector=(*pod.constraints.selector, *more)) if more else pod.constraints
-        owner = system.owner_of(pod.part, _namespace(pod)) if users == "namespace" else pod.owner
+        owner = system.owner_of(pod.part, pod.space) if users == "namespace" else pod.owner
         same = owner == pod.owner and not more
         kept.append(pod if same else replace(pod, owner=owner, constraints=constraints))
     return kept
-
-
-def _namespace(pod: Pod) -> str:
-    return pod.name.partition("/")[0]
-
-
-# Reading -------------------------------------------------------------------------------------------------------------------------
-
-
-def _objects(path: str | os.PathLike[str]) -> list[Part]:
-    """Return the objects of a file: JSON, or YAML of several documents; lists are taken apart."""
-    path = Path(path)
-    text = read_text(path)
-    is_json = text.lstrip()[:1] in ("{", "[", "<", "")
-    documents = [(parse_json(text, path, _COMMAND).value, str(path))] if is_json else _documents(path, text)
-    objects = []
-    for value, where in documents:
-        whole = Part(value, where)
-        if isinstance(value, dict) and "kind" not in value and "partitions" in value:
-            raise InvalidInstance(f"{where}: these are queues of YuniKorn, which cannot be imported; write them as queues of the instance")
-        items = whole.get("items").items() if "items" in whole else [whole]
-        for item in items:
-            kind, name = item["kind"].text(), item["metadata"]["name"].text()
-            namespace = item["metadata"].get("namespace").text("")
-            objects.append(Part(item.value, f'{where}, {kind} "{namespace}/{name}"' if namespace else f'{where}, {kind} "{name}"'))
-    return objects
-
-
-def _documents(path: Path, text: str) -> list[tuple[Any, str]]:
-    """Return the documents of YAML, and where each starts."""
-    from fairopt.formats.syntax import Parsed  # which needs yaml: ``import fairopt`` stays light
-
-    documents: list[tuple[Any, str]] = []
-    lines = text.splitlines()
-    starts = [0, *(number + 1 for number, line in enumerate(lines) if line.rstrip() == "---" or line.startswith("--- "))]
-    for start, end in zip(starts, [*(start - 1 for start in starts[1:]), len(lines)], strict=True):
-        body = lines[start:end]
-        first = next((number for number, line in enumerate(body) if line.strip() and not line.lstrip().startswith(("#", "%"))), None)
-        if first is None:
-            continue
-        place = f"{path}, line {start + first + 1}"
-        if body[first].lstrip()[:1] in ("-", "[", "<", "|", ">"):
-            raise InvalidInstance(
-                f"{place}: expected an object of Kubernetes with a kind and metadata; export the queues again: {_COMMAND}"
-            )
-        parsed = Parsed(str(path), "\n".join(body), start)
-        documents.append((parsed.data, place))
-    return documents
-
-
-def _kind(part: Part) -> tuple[str, str]:
-    """Return the kind of an object, and the group of its API."""
-    return part["kind"].text(), part.get("apiVersion").text("").rpartition("/")[0]
 
 
 def _limits(quotas: Sequence[Part], account: Account) -> dict[str, dict[str, float]]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fairopt.clusters.json_export import Part, read_json
+from fairopt.clusters.json_export import Part
 from fairopt.errors import InvalidInstance
 from fairopt.instance.quantities import NANO, nano
 from fairopt.kubernetes.placement import Constraints, Expression, read_affinity, read_toleration
@@ -21,7 +20,6 @@ __all__ = [
     "owner_of",
     "quantity",
     "read_node",
-    "read_objects",
     "read_pod",
     "unit_of",
 ]
@@ -61,6 +59,12 @@ class Pod:
     constraints: Constraints
     related: bool
     number: float = 1.0
+    started: bool = False  # it runs, on a node that is not known
+
+    @property
+    def space(self) -> str:
+        """Its namespace."""
+        return self.name.partition("/")[0]
 
     @property
     def finished(self) -> bool:
@@ -71,21 +75,6 @@ class Pod:
     def where(self) -> str:
         """Its place in the file, for messages."""
         return f"{self.part.place} ({self.name})"
-
-
-def read_objects(path: str | os.PathLike[str], kind: str, command: str) -> list[Part]:
-    """Return the items of a list, or the one object, of a file."""
-    export = read_json(path, command)
-    if not isinstance(export.value, dict) or not ("items" in export.value or "metadata" in export.value):
-        export.refuse(f"this is not the output of kubectl: there are no items; export it again: {command}")
-    items = export.get("items").items() if "items" in export.value else [export]
-    for item in items:
-        found = item.get("kind").text(kind)
-        if found != kind:
-            item.refuse(f"expected a {kind}, found a {found}; export it again: {command}")
-    if "items" in export.value and not items and kind == "Node":
-        export.refuse(f"the list is empty; export it again: {command}")
-    return items
 
 
 def read_node(part: Part) -> Node:

@@ -74,7 +74,7 @@ def test_a_file_that_is_not_there(tmp_path: Path, kind: str, name: str) -> None:
 
 CHANGES: list[tuple[str, str, list[Any], Any, str]] = [  # kind, file, path to a value, what it becomes, message
     ("kubernetes", "nodes", ["items"], [], "the list is empty"),
-    ("kubernetes", "nodes", ["items", 0, "kind"], "Pod", r"items\[0\]: expected a Node, found a Pod"),
+    ("kubernetes", "nodes", ["items", 0, "kind"], "Pod", r"items\[0\]\.spec\.containers: this field is missing"),
     ("kubernetes", "nodes", ["items", 0, "status", "allocatable", "cpu"], "-4", r'items\[0\]\.status\.allocatable\.cpu: "-4" is negative'),
     (
         "kubernetes",

@@ -395,10 +395,10 @@ def test_what_cannot_be_read_is_refused(folder: Path, text: str, message: str) -
 
 def test_documents_that_are_no_queues_are_counted(folder: Path) -> None:
     """A file of all that an administrator applies; lines count from its start."""
-    text = volcano("a", "{}") + "---\n# a job\napiVersion: batch/v1\nkind: Job\nmetadata: {name: x, namespace: y}\n"
+    text = volcano("a", "{}") + "---\n# a service\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x, namespace: y}\n"
     result = imported(folder, text, [pod("p", "shop")])
     assert [(each.what, each.where.rpartition("/")[2]) for each in result.left_out] == [("object", 'x"')]
-    assert "line 8, Job" in result.left_out[0].where
+    assert "line 8, Deployment" in result.left_out[0].where
 
 
 def test_json_lists_as_kubectl_writes_them(folder: Path) -> None:

@@ -69,7 +69,8 @@ def test_strangers_are_refused(address: str) -> None:
     assert status(address) == 200
     assert status(address, Host=f"localhost:{parts.port}") == 200
     assert status(address, f"/{token}/elsewhere") == 404
-    for path in ("/", "/elsewhere", "/ws", f"/{token[:-1]}/", f"/{token[:-1]}x/ws", f"//{token}/", f"/x/../{token}/"):
+    other = "y" if token.endswith("x") else "x"
+    for path in ("/", "/elsewhere", "/ws", f"/{token[:-1]}/", f"/{token[:-1]}{other}/ws", f"//{token}/", f"/x/../{token}/"):
         assert status(address, path) == 403, path
     assert status(address, Host="rebound.example") == 403
     assert status(address, Host=f"rebound.example:{parts.port}") == 403

@@ -1,0 +1,147 @@
+"""Demand without pods: Workloads of Kueue, PodGroups and Jobs of Volcano, suspended Jobs, JobSets; files of many kinds and forms."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from kubernetes.test_queues import FLAVORS, GPU, cluster_queue, imported, local_queue, node, pod, write
+
+import fairopt as fo
+
+NAME = "kueue.x-k8s.io/queue-name"
+TEMPLATE = {"spec": {"containers": [{"resources": {"requests": {"cpu": "1", GPU: "1"}}}]}}
+
+
+def thing(kind: str, api: str, name: str, spec: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Make an object of the namespace lab."""
+    metadata = {"name": name, "namespace": "lab", **more.pop("metadata", {})}
+    return {"kind": kind, "apiVersion": api, "metadata": metadata, "spec": spec, **more}
+
+
+def workload(name: str, count: int, *conditions: str, queue: str = "q", **more: Any) -> dict[str, Any]:
+    """Make a Workload of Kueue with the conditions that are true."""
+    status = {"conditions": [{"type": each, "status": "True"} for each in conditions], **more.pop("status", {})}
+    spec = {"queueName": queue, "podSets": [{"name": "main", "count": count, "template": TEMPLATE}], **more.pop("spec", {})}
+    return thing("Workload", "kueue.x-k8s.io/v1beta2", name, spec, status=status, **more)
+
+
+def asked(folder: Path, things: list[dict[str, Any]], pods: list[dict[str, Any]]) -> fo.Import:
+    """Import a cluster with a ClusterQueue and a LocalQueue, and with these objects."""
+    text = FLAVORS + cluster_queue("cluster", {"any": "20"}) + local_queue("lab", "cluster")
+    return imported(folder, text + "".join(f"---\n{yaml.safe_dump(each)}" for each in things), pods)
+
+
+def test_workloads_that_wait_are_asked_for_and_admitted_ones_are_their_pods(tmp_path: Path) -> None:
+    """Of 2 that wait 3 + 2 pods; of an admitted one of 4 pods, 3 are listed; ended and deactivated ones ask for nothing."""
+    write(tmp_path, nodes=[node("n", 20)])
+    pods = [pod(f"p{i}", "lab", {NAME: "q"} if i else None, gpu="1") for i in range(3)]
+    things = [
+        workload("a", 3),
+        workload("b", 4, status={"reclaimablePods": [{"name": "main", "count": 2}]}),
+        workload("c", 4, "Admitted", "QuotaReserved"),
+        workload("d", 9, "Finished"),
+        workload("e", 9, spec={"active": False}),
+        workload("f", 9, metadata={"ownerReferences": [{"kind": "Pod", "name": "p0"}]}),
+    ]
+    result = asked(tmp_path, things, pods)
+    assert result.instance.tasks.tolist() == [3 + 2 + 4]
+    assert result.instance.queues[0].name == "cluster"
+    assert result.instance.queue_of == ("lab",)
+    assert result.summary["pods of waiting work"] == 5
+    assert [each.why for each in result.left_out] == [
+        "finished: asks for nothing",
+        "deactivated: asks for nothing",
+        "its pods are listed",
+    ]
+    assert "1 pod of admitted Workloads are not listed: they are asked for, and hold nothing" in result.notes
+    assert "3 gangs start all pods together or none, which is ignored: a relaxation" in result.notes
+
+
+def test_without_pods_admitted_workloads_run_somewhere(tmp_path: Path) -> None:
+    """One file of all kinds: 4 run and 3 wait. An evicted Workload waits again."""
+    kinds = list(yaml.safe_load_all(FLAVORS + cluster_queue("cluster", {"any": "20"}) + local_queue("lab", "cluster")))
+    things = [workload("a", 2), workload("b", 1, "QuotaReserved", "Evicted"), workload("c", 4, "Admitted")]
+    everything = {"kind": "List", "items": [{"kind": "Node", **node("n", 20)}, *kinds, *things]}
+    path = tmp_path / "all.yaml"
+    path.write_text(yaml.safe_dump(everything))
+    result = fo.import_kubernetes(path)
+    assert (result.summary["tasks running"], result.summary["tasks waiting"]) == (4, 3)
+    assert result.instance.queue_of == ("lab",)
+
+
+def test_jobs_ask_for_pods_while_they_are_suspended(tmp_path: Path) -> None:
+    """A Job: 3 at a time, of which 2 are left. A JobSet: 2 x 3. The Job of a Workload, and that of a JobSet, are not counted twice."""
+    job = {"suspend": True, "parallelism": 3, "template": TEMPLATE}
+    jobs = {"suspend": True, "replicatedJobs": [{"name": "w", "replicas": 2, "template": {"spec": job}}]}
+    things = [
+        thing("Job", "batch/v1", "a", {**job, "completions": 5}, status={"succeeded": 3}),
+        thing("Job", "batch/v1", "b", {**job, "suspend": False}),
+        thing("Job", "batch/v1", "c", job, status={"conditions": [{"type": "Complete", "status": "True"}]}),
+        thing("Job", "batch/v1", "d", job),
+        workload("e", 1, metadata={"ownerReferences": [{"kind": "Job", "name": "d"}]}),
+        thing("JobSet", "jobset.x-k8s.io/v1alpha2", "s", jobs),
+        thing("Job", "batch/v1", "s-w-0", job, metadata={"ownerReferences": [{"kind": "JobSet", "name": "s"}]}),
+    ]
+    write(tmp_path, nodes=[node("n", 20)])
+    result = asked(tmp_path, things, [pod("p", "lab", gpu="1")])
+    assert result.instance.tasks.tolist() == [1 + 2 + 1 + 6]
+    assert [each.why for each in result.left_out] == ["not suspended: its pods stand for it", "finished: asks for nothing"]
+
+
+def test_jobs_and_groups_of_volcano(tmp_path: Path) -> None:
+    """Of a Job, the replicas without pods; of a PodGroup without pods, minMember; pods in a PodGroup are in its queue."""
+    api = "scheduling.volcano.sh/v1beta1"
+    queues = "".join(f"---\nkind: Queue\napiVersion: {api}\nmetadata: {{name: {name}}}\nspec: {{}}\n" for name in ("x", "y", "z"))
+    job = thing("Job", "batch.volcano.sh/v1alpha1", "j", {"queue": "x", "tasks": [{"name": "t", "replicas": 4, "template": TEMPLATE}]})
+    things = [
+        job,
+        {**job, "metadata": {"name": "old", "namespace": "lab"}, "status": {"state": {"phase": "Completed"}}},
+        thing("PodGroup", api, "of-job", {"minMember": 4}, metadata={"ownerReferences": [{"kind": "Job", "name": "j"}]}),
+        thing("PodGroup", api, "g", {"queue": "y", "minMember": 2, "minResources": {"cpu": "4", GPU: 2, "limits.cpu": 9}}),
+        thing("PodGroup", api, "h", {"queue": "z", "minMember": 5, "minResources": {"cpu": 5}}),
+    ]
+    pods = [pod("p", "lab", {"volcano.sh/job-name": "j", "volcano.sh/task-spec": "t", "volcano.sh/queue-name": "x"}, gpu="1")]
+    pods.append(pod("o", "lab", {"scheduling.k8s.io/group-name": "h"}, cpu="3"))
+    write(tmp_path, nodes=[node("n", 20)])
+    result = imported(tmp_path, queues + "".join(f"---\n{yaml.safe_dump(each)}" for each in things), pods)
+    found = dict(
+        zip(result.instance.queue_of or (), zip(result.instance.tasks, result.instance.demands.tolist(), strict=True), strict=True)
+    )
+    resources = result.instance.resources
+    amounts = {queue: (number, dict(zip(resources, row, strict=True))) for queue, (number, row) in found.items()}
+    assert {queue: (number, row["cpu"], row[GPU]) for queue, (number, row) in amounts.items()} == {
+        "x/lab": (4, 1, 1),
+        "y/lab": (2, 2, 1),
+        "z/lab": (1, 3, 0),
+    }
+
+
+@pytest.mark.parametrize("form", ["json", "list", "documents", "stdin"])
+def test_nodes_and_pods_in_every_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    """JSON, a list of YAML, documents of YAML, and the standard input: the same instance."""
+    listed = [{"kind": "Node", "apiVersion": "v1", **node("n", 4)}, {"kind": "Pod", "apiVersion": "v1", **pod("p", "lab", gpu="1")}]
+    path = tmp_path / "all"
+    text = yaml.safe_dump({"kind": "List", "items": listed})
+    if form == "documents":
+        text = "# all\n" + "".join(f"---\n{yaml.safe_dump(each)}" for each in listed)
+    path.write_text(json.dumps({"items": listed}) if form == "json" else text)
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    source = "-" if form == "stdin" else path
+    assert fo.import_kubernetes(source).instance == fo.import_kubernetes(source if form != "stdin" else path, path).instance
+
+
+def test_pods_that_are_given_as_nodes_are_refused(tmp_path: Path) -> None:
+    """And nodes that are given as pods."""
+    write(tmp_path, nodes=[{"kind": "Node", **node("n")}], pods=[{"kind": "Pod", **pod("p", "lab")}], none=[])
+    with pytest.raises(fo.InvalidInstance, match=r"items\[0\]: expected a Node, found a Pod"):
+        fo.import_kubernetes(tmp_path / "pods.json", tmp_path / "pods.json")
+    (tmp_path / "other.json").write_text((tmp_path / "nodes.json").read_text())
+    with pytest.raises(fo.InvalidInstance, match=r"items\[0\]: expected a Pod, found a Node"):
+        fo.import_kubernetes(tmp_path / "nodes.json", tmp_path / "other.json")
+    with pytest.raises(fo.InvalidInstance, match="there is no pod; export the pods"):
+        fo.import_kubernetes(tmp_path / "nodes.json", tmp_path / "none.json")
