@@ -58,7 +58,7 @@ def less_than_exported(holdings: Holdings, said: Said, written: Sequence[str]) -
     Parameters
     ----------
     written : sequence of str
-        The named limits that the export writes; the others are not there when it is read back.
+        The named limits that the export writes or leaves as the scheduler has them; the others are not there when it is read back.
     """
     whole = holdings.whole
     instance = whole.instance
@@ -122,5 +122,6 @@ def _read_back(holdings: Holdings, said: Said, written: Sequence[str]) -> Instan
         )
         if holder.leaf:
             queue_of |= {instance.users[n]: holder.label for n in np.flatnonzero(holder.users).tolist()}
-    kept = [limit for limit in instance.limits if limit.name in written and limit.queues is None]
+    labels = {holder.label for holder in holders}
+    kept = [limit for limit in instance.limits if limit.name in written and labels.issuperset(limit.queues or ())]
     return instance.replace(queues=queues, queue_of=queue_of, limits=kept, rules=())

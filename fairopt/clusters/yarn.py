@@ -1,14 +1,16 @@
 """A YARN cluster, from the ResourceManager's REST answers to ``/ws/v1/cluster/nodes``, ``.../apps`` and ``.../scheduler``.
 
-**Nodes**: used + available memory and virtual cores. A node in the state RUNNING or NEW accepts work; one that is lost, unhealthy, shut
-down, rebooted or being decommissioned offers nothing.
+**Nodes**: used + available memory, virtual cores and every other resource type, such as ``yarn.io/gpu``. A node in the state RUNNING or
+NEW accepts work; one that is lost, unhealthy, shut down, rebooted or being decommissioned offers nothing.
 
 **Applications** that have not ended. A task is a container: those that run (``runningContainers``), each with the same part of what is
 allocated, as the answer does not distinguish them; and those that wait, if the answer has ``resourceRequests`` (of these, the requests for
 any node, ``*``). Containers of a running application are taken as equal, which is approximate if they differ.
 
-**Where**: the answer does not say on which node a container runs, so the current allocation is known only if all nodes are alike. An
-application with a node label runs on the nodes with that label, and one without a label on the nodes without.
+**Where**: the answer does not say on which node a container runs, so the current allocation is known only if all nodes are alike. A
+container with a node label runs on the nodes with that label, and one without a label on the nodes without, and, with the answer to
+``/ws/v1/cluster/get-node-labels``, on those of partitions that are not exclusive. Containers that run have the labels of the partitions in
+which their application uses something (``resourceUsagesByPartition``).
 
 **Queues**: with the answer about the scheduler, its queues are those of the instance, in their tree (:mod:`fairopt.clusters.yarn_queues`);
 else every owner is a queue of weight 1.
@@ -31,7 +33,9 @@ from fairopt.clusters.json_export import Part, read_json
 from fairopt.clusters.queue_tree import Forest
 from fairopt.clusters.shapes import SOMEWHERE, Tasks, natural
 from fairopt.clusters.yarn_queues import Offer, finder, queues_of
+from fairopt.clusters.yarn_resources import add, amounts_of, one_or_more, shared_labels
 from fairopt.errors import InvalidInstance
+from fairopt.instance import FloatArray
 from fairopt.instance.queues import Queue
 from fairopt.wording import joined, named
 
@@ -49,6 +53,7 @@ def import_yarn(
     apps: str | os.PathLike[str],
     queues: str | os.PathLike[str] | None = None,
     *,
+    labels: str | os.PathLike[str] | None = None,
     users: str = "queue",
     weights: Mapping[str, float] | None = None,
     demand: Demand = "shapes",
@@ -63,6 +68,9 @@ def import_yarn(
     queues : path, optional
         Its answer about the scheduler, ``/ws/v1/cluster/scheduler``: the tree of queues with weights, guarantees and limits. The result
         says what a guarantee means in that scheduler (`Import.options`).
+    labels : path, optional
+        Its answer about node labels, ``/ws/v1/cluster/get-node-labels``: containers without label may run in partitions that are not
+        exclusive, too. Default: every partition is exclusive.
     users : {"queue", "user"}
         The owner of an application. With ``queues``, users are queues inside those of YARN.
     weights : mapping, optional
@@ -117,32 +125,58 @@ def import_yarn(
     groups.sort(key=lambda group: natural(group[0].name))  # by submission, which queues of the policy FIFO follow
     if any(containers.running for _, containers in groups):
         account.note("the containers of a running application are taken as equal, because the answer has only their sum")
-    offers = [Offer(node.name, node.labels, {"cpu": node.cores, "memory": node.memory}) for node in offered]
+    amounts = [node.amounts for node in offered] + [containers.amounts for _, containers in groups]
+    resources = list(dict.fromkeys(["cpu", "memory", *(r for each in amounts for r, amount in each.items() if amount)]))
+    offers = [Offer(node.name, node.labels, {r: node.amounts.get(r, 0.0) for r in resources}) for node in offered]
     forest, queue_of = _tree(queues, [app for app, _ in groups], users, offers, account) if queues is not None else (None, {})
-    labels = list(dict.fromkeys(containers.label for _, containers in groups))
-    row = {label: j for j, label in enumerate(labels)}
+    asked = list(dict.fromkeys(containers.label for _, containers in groups))
+    row = {label: j for j, label in enumerate(asked)}
+    shared = set(_shared(labels, offered, asked, account))
     return assemble(
         "yarn",
-        Nodes([node.name for node in offered], np.array([[node.cores, node.memory] for node in offered])),
+        Nodes([node.name for node in offered], _table([node.amounts for node in offered], resources)),
         Tasks(
             owner=[queue_of.get(app.queue, app.owner) if users == "queue" else app.owner for app, _ in groups],
-            demands=np.array([[containers.cores, containers.memory] for _, containers in groups]).reshape(-1, 2),
+            demands=_table([containers.amounts for _, containers in groups], resources),
             number=np.array([containers.number for _, containers in groups], float),
-            allowed=np.array([[label in node.labels if label else not node.labels for node in offered] for label in labels], bool).reshape(
-                len(labels), len(offered)
-            ),
+            allowed=np.array(
+                [[label in node.labels if label else shared.issuperset(node.labels) for node in offered] for label in asked], bool
+            ).reshape(len(asked), len(offered)),
             place=np.array([row[containers.label] for _, containers in groups], int),
             where=[app.where for app, _ in groups],
             running=[(j, SOMEWHERE, containers.number) for j, (_, containers) in enumerate(groups) if containers.running],
             queue=[_lowest(app, queue_of, users) for app, _ in groups] if forest else None,
         ),
         account,
-        units={"cpu": "virtual cores", "memory": "GiB"},
+        units={"cpu": "virtual cores", "memory": "GiB"} | dict.fromkeys(resources[2:], ""),
         forest=forest,
         own_weights=weights,
         demand=demand,
         what="container",
     )
+
+
+def _table(amounts: Sequence[Mapping[str, float]], resources: Sequence[str]) -> FloatArray:
+    return np.array([[each.get(resource, 0.0) for resource in resources] for each in amounts], float).reshape(-1, len(resources))
+
+
+def _shared(path: str | os.PathLike[str] | None, nodes: Sequence[_Node], asked: Sequence[str], account: Account) -> Sequence[str]:
+    """Return the labels of nodes on which containers without label may run."""
+    labels = {label for node in nodes for label in node.labels}
+    if path is not None:
+        found = shared_labels(path)
+        if labels.intersection(found) and "" in asked:
+            account.note(
+                f"containers without label may run in {joined(sorted(labels.intersection(found)), 3)}, which is not exclusive; "
+                "YARN lets them use only what containers with that label leave, and here they are equal"
+            )
+        return found
+    if labels and "" in asked:
+        account.note(
+            "containers without label run only on nodes without label, as if every partition were exclusive; the answer to "
+            "/ws/v1/cluster/get-node-labels says which are (labels=FILE or --labels FILE)"
+        )
+    return ()
 
 
 def _tree(
@@ -182,16 +216,14 @@ class _Node:
     part: Part
     name: str
     state: str
-    cores: float
-    memory: float  # GiB
+    amounts: Mapping[str, float]  # by resource: virtual cores, GiB, others
     labels: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Containers:
     number: float
-    cores: float  # of one
-    memory: float
+    amounts: Mapping[str, float]  # of one
     label: str
     running: bool
 
@@ -230,8 +262,11 @@ def _node(part: Part) -> _Node:
         part,
         part["id"].text(),
         state,
-        part["usedVirtualCores"].number() + part["availableVirtualCores"].number(),
-        (part["usedMemoryMB"].number() + part["availMemoryMB"].number()) / 1024,
+        _others(part)
+        | {
+            "cpu": part["usedVirtualCores"].number() + part["availableVirtualCores"].number(),
+            "memory": (part["usedMemoryMB"].number() + part["availMemoryMB"].number()) / 1024,
+        },
         tuple(each.text() for each in labels.items()) if not isinstance(labels.value, str) else tuple(filter(None, [labels.value])),
     )
 
@@ -244,21 +279,58 @@ def _app(part: Part, users: str) -> _App:
     containers: list[_Containers] = []
     if state in _ACTIVE:
         label = _label(part.get("appNodeLabelExpression"))
-        running, cores, memory = (_known(part.get(key)) for key in ("runningContainers", "allocatedVCores", "allocatedMB"))
-        if running and not (cores or memory):
-            part.get("allocatedMB").refuse(f"{running:g} containers run, but nothing is allocated to them; export all fields")
-        if running:
-            containers.append(_Containers(running, cores / running, memory / running / 1024, label, True))
-        requests = part.get("resourceRequests")
-        for request in [requests] if isinstance(requests.value, dict) else requests.items():
+        containers += _held(part, label)
+        for request in one_or_more(part.get("resourceRequests")):
             number = request["numContainers"].number()
             if number and request.get("resourceName").text("*") == "*":
                 capability = request["capability"]
+                capability["vCores"], capability["memory"]
                 own = _label(request.get("nodeLabelExpression")) or label
-                containers.append(_Containers(number, capability["vCores"].number(), capability["memory"].number() / 1024, own, False))
+                containers.append(_Containers(number, amounts_of(capability), own, False))
     return _App(
         part, part["id"].text(), part[users].text() or f"(no {users})", part.get("queue").text("") or "(no queue)", state, tuple(containers)
     )
+
+
+def _others(part: Part) -> dict[str, float]:
+    """Return what a node has, in every resource type that the answer names."""
+    used, left = part.get("usedResource"), part.get("availableResource")
+    return add(amounts_of(used), amounts_of(left)) if used.value and left.value else amounts_of(part.get("totalResource"))
+
+
+def _held(part: Part, label: str) -> list[_Containers]:
+    """Return the containers of an application that run, by the partition in which they do; taken as equal in each partition."""
+    running, cores, memory = (_known(part.get(key)) for key in ("runningContainers", "allocatedVCores", "allocatedMB"))
+    if not running:
+        return []
+    used = {}
+    for each in one_or_more(part.get("resourceInfo").get("resourceUsagesByPartition")):
+        amounts = amounts_of(each.get("used"))
+        if any(amounts.values()):
+            used[_label(each.get("partitionName"))] = amounts
+    if not used:
+        if not (cores or memory):
+            part.get("allocatedMB").refuse(f"{running:g} containers run, but nothing is allocated to them; export all fields")
+        used = {label: {"cpu": cores, "memory": memory / 1024}}
+    numbers = _divided(running, [amounts["memory"] or amounts["cpu"] for amounts in used.values()])
+    return [
+        _Containers(number, {resource: amount / number for resource, amount in amounts.items()}, each, True)
+        for number, (each, amounts) in zip(numbers, used.items(), strict=True)
+    ]
+
+
+def _divided(whole: float, parts: Sequence[float]) -> list[float]:
+    """Divide a number of containers in proportion to what partitions hold: at least one each, by largest remainders.
+
+    >>> _divided(4, [12, 4]), _divided(1, [5])
+    ([3.0, 1.0], [1.0])
+    """
+    exact = [whole * part / (sum(parts) or 1) for part in parts]
+    numbers = [max(1.0, float(int(number + 1e-9))) for number in exact]
+    while sum(numbers) < whole:
+        neediest = max(range(len(parts)), key=lambda i: exact[i] - numbers[i])
+        numbers[neediest] += 1
+    return numbers
 
 
 def _label(part: Part) -> str:

@@ -20,16 +20,17 @@ from dataclasses import dataclass
 from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part, read_json
 from fairopt.clusters.queue_tree import Forest
+from fairopt.clusters.yarn_resources import add, amounts_of
 from fairopt.errors import InvalidInstance
 from fairopt.instance.queues import Order, Queue, Quota
 from fairopt.instance.tolerances import WRITTEN
 from fairopt.instance.tree import MOST_LEVELS, too_deep
+from fairopt.wording import joined
 
 __all__ = ["Offer", "finder", "queues_of"]
 
 _COMMAND = "curl http://RESOURCEMANAGER:8088/ws/v1/cluster/scheduler > scheduler.json"
 _LEAST = 1e-3  # of the least weight beside it: the weight of a queue without capacity, which still gets what the others leave
-_FIELDS = {"cpu": ("vCores", 1.0), "memory": ("memory", 1024.0)}  # MiB -> GiB
 _ROOT = "root"
 
 
@@ -101,15 +102,11 @@ def _named(part: Part, parent: str | None) -> tuple[Part, str]:
 
 
 def _total(offers: Sequence[Offer]) -> dict[str, float]:
-    return {resource: sum(offer.amounts[resource] for offer in offers) for resource in _FIELDS}
-
-
-def _amounts(part: Part) -> dict[str, float]:
-    return {resource: part.get(field).number(0.0) / unit for resource, (field, unit) in _FIELDS.items()}
+    return {"cpu": 0.0, "memory": 0.0} | add(*(dict(offer.amounts) for offer in offers))
 
 
 def _dominant(amounts: Mapping[str, float], total: Mapping[str, float]) -> float:
-    return max((amount / total[resource] for resource, amount in amounts.items() if total[resource]), default=0.0)
+    return max((amount / total[resource] for resource, amount in amounts.items() if total.get(resource)), default=0.0)
 
 
 def _fitted(path: str, guarantee: Mapping[str, float], limit: Mapping[str, float], account: Account) -> dict[str, float]:
@@ -118,6 +115,14 @@ def _fitted(path: str, guarantee: Mapping[str, float], limit: Mapping[str, float
     if any(guarantee[resource] > amount * (1 + WRITTEN) for resource, amount in within.items()):
         account.note(f'"{path}" is guaranteed more than its limit: here its guarantee is its limit')
     return within if any(within.values()) else {}
+
+
+def _stated(limit: Mapping[str, float], total: Mapping[str, float], path: str, account: Account) -> dict[str, float]:
+    """Return what is limited of the resources of the cluster; 0 of a type such as a GPU is what the answer has if none is stated."""
+    unstated = [resource for resource, amount in limit.items() if total.get(resource) and not amount and resource not in ("cpu", "memory")]
+    if unstated:
+        account.note(f'"{path}" has a limit of 0 for {joined(unstated, 3)}, which an answer also has if none is stated: here it has none')
+    return {resource: amount for resource, amount in limit.items() if resource in total and resource not in unstated}
 
 
 def _positive(weights: Mapping[str, float], account: Account) -> dict[str, float]:
@@ -143,7 +148,7 @@ def _capacity(part: Part, parent: str | None, offers: Sequence[Offer], account: 
     total = _total(offers)
     amounts = {path: [_partition(each, path, offers, account) for each in _partitions(child)] for child, path in children}
     shares = {
-        path: 100 * _dominant({r: sum(guarantee.get(r, 0.0) for _, guarantee, _ in each) for r in _FIELDS}, total)
+        path: 100 * _dominant({r: sum(guarantee.get(r, 0.0) for _, guarantee, _ in each) for r in total}, total)
         for path, each in amounts.items()
     }
     given = {path: child.get("weight").value for child, path in children}
@@ -181,12 +186,12 @@ def _partition(part: Part, path: str, offers: Sequence[Offer], account: Account)
     """Return the label of a partition, and what a queue is guaranteed and limited to on its nodes."""
     label = part.get("partitionName").text("")
     total = _total([offer for offer in offers if _has(offer, label)])
-    guarantee = _amounts(part.get("effectiveMinResource"))
-    if not any(_amounts(part.get("configuredMinResource")).values()):
+    guarantee = {r: amount for r, amount in amounts_of(part.get("effectiveMinResource")).items() if r in total}
+    if not any(amounts_of(part.get("configuredMinResource")).values()):
         guarantee = {resource: part["absoluteCapacity"].number() / 100 * amount for resource, amount in total.items()}
     limit = {}
-    if any(_amounts(part.get("configuredMaxResource")).values()):
-        limit = _amounts(part.get("effectiveMaxResource"))
+    if any(amounts_of(part.get("configuredMaxResource")).values()):
+        limit = _stated(amounts_of(part.get("effectiveMaxResource")), total, path, account)
     elif part.get("maxCapacity").number(100.0) < 100:
         limit = {resource: part["absoluteMaxCapacity"].number() / 100 * amount for resource, amount in total.items()}
     return label, _fitted(path, guarantee, limit, account), limit
@@ -202,7 +207,7 @@ def _fair(part: Part, parent: str | None, offers: Sequence[Offer], account: Acco
     if all("weight" in child for child, _ in children):
         shares = {path: child["weight"].number() for child, path in children}
     else:
-        steady = {path: 100 * _dominant(_amounts(child.get("steadyFairResources")), total) for child, path in children}
+        steady = {path: 100 * _dominant(amounts_of(child.get("steadyFairResources")), total) for child, path in children}
         shares = steady if all(steady.values()) else dict.fromkeys(steady, 1.0)
         if len(children) > 1:
             account.note(
@@ -213,10 +218,11 @@ def _fair(part: Part, parent: str | None, offers: Sequence[Offer], account: Acco
     weights = _positive(shares, account)
     result = []
     for child, path in children:
-        has = _amounts(child.get("clusterResources"))
-        most = {r: amount for r, amount in _amounts(child.get("maxResources")).items() if "maxResources" in child}
-        limit = {r: amount for r, amount in most.items() if amount < min(total[r], has[r] or total[r])}
-        guarantee = _fitted(path, _amounts(child.get("minResources")), limit, account)
+        has = amounts_of(child.get("clusterResources"))
+        most = _stated(amounts_of(child.get("maxResources")), total, path, account) if "maxResources" in child else {}
+        limit = {r: amount for r, amount in most.items() if amount < min(total[r], has.get(r) or total[r])}
+        least = {r: amount for r, amount in amounts_of(child.get("minResources")).items() if r in total}
+        guarantee = _fitted(path, least, limit, account)
         result.append(Queue(path, parent, weights[path], guarantee, limit, order=_order(child, "schedulingPolicy", "childQueues")))
         result += _fair(child, path, offers, account, level + 1)
     return result

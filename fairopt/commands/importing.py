@@ -146,6 +146,7 @@ _importer(
     nodes=file("Answer of the ResourceManager to /ws/v1/cluster/nodes", NEEDED),
     apps=file("Answer of the ResourceManager to /ws/v1/cluster/apps", NEEDED),
     queues=file("Answer of the ResourceManager to /ws/v1/cluster/scheduler"),
+    labels=file("Answer of the ResourceManager to /ws/v1/cluster/get-node-labels: which partitions are not exclusive."),
     owners=_owners("Owners of applications: queue or user.", "queue"),
 )
 _importer(

@@ -63,7 +63,9 @@ def plan(
     queue_share: QueueShare = None,
     resource_weights: ResourceWeights = None,
     only: Only = None,
-    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of all solves together.")] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Time limit of each solve: of the target, the budget, the fewest stops.")
+    ] = None,
     changes: Changes = None,
     rules: Rules = None,
     as_json: Json = False,

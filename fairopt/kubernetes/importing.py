@@ -45,6 +45,7 @@ from fairopt.clusters.shapes import SOMEWHERE, Tasks
 from fairopt.clusters.speeds import Speeds, read_speeds
 from fairopt.errors import InvalidInstance
 from fairopt.instance.quantities import NANO
+from fairopt.kubernetes.fields import note_fields
 from fairopt.kubernetes.placement import Constraints, Labels
 from fairopt.kubernetes.queues import SYSTEMS, is_queue, queues_of
 from fairopt.kubernetes.reading import kind_of, named_objects, read_any
@@ -147,6 +148,7 @@ def import_kubernetes(
     listed = account.unique(listed, "pod")
     account.summary |= {"nodes": len(read), "pods": len(listed) if some else 0, **_phases(listed)}
     listed = with_work(work, listed, owner, account)
+    note_fields(read, [pod.part for pod in listed] if some else (), objects, account)
 
     known = {node.name: node for node in offered}
     index = {node.name: i for i, node in enumerate(open_nodes)}

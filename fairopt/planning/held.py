@@ -237,7 +237,7 @@ def rows_of(held: Any, instance: Instance, single: Instance) -> list[HeldRow]:
     if hasattr(held, "columns"):
         from fairopt.tables.frames import from_frame
 
-        return _rows(from_frame(held, "held", _TABLE), instance)
+        return _rows(from_frame("the frame held", held, _TABLE, range(1, len(held) + 1)), instance)
     if len(held) and all(isinstance(row, HeldRow) for row in held):
         return list(held)
     tasks = np.asarray(held, float)

@@ -55,7 +55,8 @@ def plan(
     sharing : {"rdm", "tdm"}, optional
         As in `fairopt.solve`.
     time_limit : float, optional
-        Seconds, of all solves together.
+        Seconds, of each solve: of the target, of the budget, of the fewest stops. When it is reached, the best target and the best plan
+        that are known count, with what is proved of them.
 
     Returns
     -------
@@ -80,13 +81,17 @@ def plan(
     if budget is not None and (isinstance(budget, bool) or budget != int(budget) or budget < 0):
         raise InvalidInstance(f"the budget is {budget!r}; it is a whole number of stops >= 0")
     chosen = notion_of(read_notion(notion)[1] if isinstance(notion, str) else notion, **options)
-    deadline = Deadline(time_limit)
     single, row_of = expanded(instance)
     runs = Held.of(rows_of(held, instance, single), instance, single, row_of)
     program = formulate(instance, chosen, sharing=sharing, integral=True)
-    answer = solve(instance, chosen, sharing=sharing, integral=True, time_limit=time_limit)
-    target = _whole(answer.tasks_per_user)
     notes = [*runs.notes, *_excess(program, runs, single)]
+    try:
+        target = _whole(solve(instance, chosen, sharing=sharing, integral=True, time_limit=time_limit).tasks_per_user)
+    except NoSolution as error:
+        if time_limit is None or "tasks" not in error.known:
+            raise
+        target = _whole(np.asarray(error.known["tasks"], float).sum(axis=1))
+        notes.append(f"the target is the best that was found in {time_limit:g} s, and not proved to be the best there is")
     fair, best = target, None
     blocked = Split.of(program, runs).blocked
     for part in blocked:
@@ -96,21 +101,21 @@ def plan(
         where = joined([_cells(part, single) for part in blocked], _MOST)
         notes.append(f"what runs where its user may not run must stop: {where}")
     try:
-        split, best = fewest_stops(program, runs, target, deadline)
+        split, best = fewest_stops(program, runs, target, Deadline(time_limit))
     except NoSolution as error:
         if not error.known.get("infeasible") or not any(part.protected for part in runs.parts):
             raise
-        target = _with_protected(program, runs, deadline)
+        target = _with_protected(program, runs, Deadline(time_limit))
         notes.append("the fair numbers of tasks leave no room for the protected tasks; the target is the best that keeps these")
         fair = target
-        split, best = fewest_stops(program, runs, target, deadline)
+        split, best = fewest_stops(program, runs, target, Deadline(time_limit))
     if budget is not None and best.stops > budget:
         needed = best.bound
-        target = _whole(best_within(program, runs, int(budget), deadline))
-        split, best = fewest_stops(program, runs, target, deadline)
+        target = _within(program, runs, int(budget), Deadline(time_limit))
+        split, best = fewest_stops(program, runs, target, Deadline(time_limit))
         most = plural(int(budget), "stop allows", "stops allow")
         notes.append(f"the fair numbers of tasks need {plural(needed, 'stop')}; the plan reaches the best that {most}")
-    return _plan(instance, single, split, best, target, fair, notes, (chosen, budget, answer.sharing, time_limit))
+    return _plan(instance, single, split, best, target, fair, notes, (chosen, budget, program.source.sharing, time_limit))
 
 
 def _with_protected(program: Program, runs: Held, deadline: Deadline) -> FloatArray:
@@ -121,6 +126,19 @@ def _with_protected(program: Program, runs: Held, deadline: Deadline) -> FloatAr
         if not error.known.get("infeasible"):
             raise
         raise NoSolution("the protected tasks exceed what the cluster or its limits allow; protect fewer of them", error.known) from None
+
+
+def _within(program: Program, runs: Held, budget: int, deadline: Deadline) -> FloatArray:
+    """Return the best tasks by user of a budget."""
+    try:
+        return _whole(best_within(program, runs, budget, deadline))
+    except NoSolution as error:
+        if not error.known.get("infeasible"):
+            raise
+        raise NoSolution(
+            f"no plan has so few stops as {budget}: what runs exceeds a limit, or must stop for another reason; raise the budget",
+            error.known,
+        ) from None
 
 
 def _whole(tasks: FloatArray) -> FloatArray:

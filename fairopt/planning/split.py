@@ -178,9 +178,15 @@ def fewest_stops(program: Program, held: Held, target: FloatArray, deadline: Dea
         rules = [(totals[[n]] * sign, sign * float(target[n])) for n in range(len(program.users)) for sign in (1.0, -1.0)]
         worth = np.where(np.arange(everyone.size) < size, tasks, 0.0)
         extended = replace(split.extended(rules), utilities=worth, goal=Total(np.ones(len(program.users))))
-        solution = _solved(extended, deadline)
-        bound = float(worth @ solution.x) if solution.bound is None else solution.bound
-        outcome = split.outcome(solution.x, bound)
+        gone = np.maximum(held.table(len(program.users), len(program.servers)).sum(axis=1) - target, 0.0).sum()
+        try:
+            solution = _solved(extended, deadline)
+            x, kept = solution.x, float(worth @ solution.x) if solution.bound is None else solution.bound
+        except NoSolution as error:
+            if deadline.seconds is None or "tasks" not in error.known:
+                raise
+            x, kept = np.asarray(error.known["tasks"], float), np.inf
+        outcome = split.outcome(x, min(kept, held.tasks - gone))
         longer = program.with_broken(split.tasks(outcome))
         if longer is None:
             return split, outcome

@@ -11,7 +11,8 @@ So the past is an offset of the goal (`fairopt.program.past`): users who have ha
 h = inf and a period of one round this is dynamic DRF (G. Fikioris, R. Agarwal and E. Tardos, Incentives in dominant resource fair
 allocation under dynamic demands, 2021). It looks at nothing but the past: neither ends of jobs nor later submissions are known to it.
 
-An owner with several streams divides its weight, and its past, equally among those that have tasks.
+Where demands or speeds differ by server, s[u] is the share of its work. An owner with several streams divides its weight, and its past,
+equally among those that have tasks.
 """
 
 from __future__ import annotations
@@ -125,7 +126,8 @@ class RememberedOptimum(Optimum):
         active = np.flatnonzero(self.limits)
         if active.size and (counts > 0).any():
             self._remember(active, counts, past)
-        held = np.bincount(streams.owner, weights=self.x * self.worth, minlength=past.size)
+        work = self.x if self.pace is None else self.x * self.pace
+        held = np.bincount(streams.owner, weights=work * self.worth, minlength=past.size)
         self.usage.rate = np.asarray(held, float)
         return self.x, self.rows
 

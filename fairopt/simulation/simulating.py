@@ -204,10 +204,9 @@ def simulate(
     name, plan = scheduler_of(scheduler)
     if regret and isinstance(plan, dict):
         notion_of(plan["criterion"])  # refuse before the simulation starts
-    if isinstance(plan, Asynchronous | Memory | Following | Karma):
-        refuse_by_server(
-            cluster, f'"{name}" takes jobs that are the same everywhere', "simulate a notion, or a greedy schedule such as drfh:fastest"
-        )
+    if isinstance(plan, Asynchronous | Following | Karma):
+        what = f'"{name}" takes jobs that are the same everywhere'
+        refuse_by_server(cluster, what, "simulate a notion, or a greedy schedule such as drfh:fastest")
     streams = streams_of(trace, cluster)
     plan = knowing(name, plan, streams, usage, billing)
     last = float("inf") if until is None else float(until)

@@ -54,6 +54,7 @@ Level: TypeAlias = Literal["account", "account-user", "account-partition"]
 _LEVELS = ("account", "account-user", "account-partition")
 _AS = ("tres", "billing")
 _KEYS = {"cpu": "cpu", "memory": "mem", "gpu": "gres/gpu"}
+_OWN = ("qos/", "MaxJobs of ", "GrpJobs of ")  # how imports call limits of QOS and of numbers of jobs, which an export does not change
 _SMALLEST: dict[str, Fraction | int] = {"cpu": 1, "memory": 2**20, "gpu": 1, "": 1}
 _RESOURCE = re.compile(r"[^\s,=]+")  # characters that would end an amount
 
@@ -153,7 +154,10 @@ def _export(asked: SlurmLimits) -> Export:
     names.pop(ROOT, None)
     texts = {"limits": scripts.set_limits(), "undo": scripts.take_back()}
     written = {name for each in asked.licenses for name in each.written}
-    return Export.of("slurm", texts, asked.holdings, names, (*notes, *_said(asked)), written=written, said=asked.said())
+    there = [each.name for each in asked.whole.instance.limits if each.name.startswith(_OWN) and each.name not in written]
+    if there:
+        notes.append(f"the script leaves limits as they are that Slurm has beside those of accounts: {joined(there, MOST)}")
+    return Export.of("slurm", texts, asked.holdings, names, (*notes, *_said(asked)), written=written | {*there}, said=asked.said())
 
 
 def _said(asked: SlurmLimits) -> Iterator[str]:

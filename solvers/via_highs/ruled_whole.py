@@ -78,6 +78,8 @@ class _Pairs:
         outcome = self.rows()[0].model(goal).run(self.deadline.left)
         if outcome.status is Status.INFEASIBLE:
             raise NoSolution("no whole tasks obey the rules", {"infeasible": True})
+        if outcome.status is Status.TIME_LIMIT and np.isfinite(outcome.gap):
+            best = self.tasks(outcome)
         return solved(outcome, self.deadline, {} if best is None else self.known(best))
 
     def known(self, best: FloatArray) -> dict[str, object]:

@@ -295,3 +295,55 @@ def test_guarantees_as_the_scheduler_means_them(tmp_path: Path, info: dict[str, 
     apps = [{"id": name, "queue": name, "user": "u", "state": "ACCEPTED", "resourceRequests": asked} for name in "ab"]
     result = with_queues(tmp_path, info, apps)
     assert fo.solve(result.instance, "drfh", **result.options).tasks_per_user == pytest.approx(expected)
+
+
+def amount(memory: float, gpus: float) -> dict[str, Any]:
+    """Make an amount as YARN writes it, with one core for each GiB."""
+    types = [("memory-mb", "Mi", memory * 1024), ("vcores", "", memory), ("yarn.io/gpu", "", gpus)]
+    listed = [{"name": name, "units": unit, "value": value} for name, unit, value in types]
+    return {"memory": memory * 1024, "vCores": memory, "resourceInformations": {"resourceInformation": listed}}
+
+
+def asking(identity: str, number: int, memory: float, gpus: float = 0, label: str = "", **more: Any) -> dict[str, Any]:
+    """Make an application of a queue of its name that asks for containers."""
+    request = {"resourceName": "*", "numContainers": number, "capability": amount(memory, gpus), "nodeLabelExpression": label}
+    return {"id": identity, "queue": identity, "user": "u", "state": "ACCEPTED", "resourceRequests": [request], **more}
+
+
+def test_all_resource_types_count_and_what_runs_is_in_its_partition(tmp_path: Path) -> None:
+    """Two GPUs on one of two nodes; "a" runs 3 containers of 1 GiB in the partition gpu, one in the other, and waits for none."""
+    nodes = [
+        node("plain", usedResource=amount(4, 0), availableResource=amount(4, 0)),
+        node("fast", nodeLabels=["gpu"], totalResource=amount(8, 2)),
+    ]
+    used = [{"partitionName": "gpu", "used": amount(3, 0)}, {"partitionName": "", "used": amount(1, 0)}]
+    runs: dict[str, Any] = {
+        "runningContainers": 4,
+        "allocatedMB": 4096,
+        "allocatedVCores": 4,
+        "resourceInfo": {"resourceUsagesByPartition": used},
+    }
+    apps = [asking("a", 0, 1, **runs), asking("b", 9, 1, 1, "gpu"), asking("c", 1, 1, 3, "gpu")]
+    result = fo.import_yarn(*write(tmp_path, nodes, apps))
+    instance = result.instance
+    assert dict(zip(instance.resources, instance.capacities[list(instance.servers).index("fast")], strict=True))["yarn.io/gpu"] == 2
+    held = {name: tasks for name, tasks in zip(instance.users, instance.tasks, strict=True) if name.startswith("a")}
+    assert sorted(held.values()) == [1, 3]
+    assert fo.solve(instance).tasks.sum(axis=1)[list(instance.users).index("b")] == pytest.approx(2)  # its GPUs
+    assert any("larger than every server" in str(each) for each in result.left_out)  # c wants 3 GPUs of 2
+
+
+def test_partitions_that_are_not_exclusive_take_containers_without_label(tmp_path: Path) -> None:
+    """With the answer about labels; a note says that they are exclusive without it."""
+    files = write(tmp_path, [node("plain"), node("fast", nodeLabels=["gpu"]), node("own", nodeLabels=["db"])], [asking("a", 99, 1)])
+    alone = fo.import_yarn(*files)
+    assert fo.solve(alone.instance).tasks.sum() == pytest.approx(8)
+    assert any("--labels FILE" in note for note in alone.notes)
+    answer = tmp_path / "labels.json"
+    answer.write_text(json.dumps({"nodeLabelInfo": [{"name": "gpu", "exclusivity": False}, {"name": "db", "exclusivity": True}]}))
+    shared = fo.import_yarn(*files, labels=answer)
+    assert fo.solve(shared.instance).tasks.sum() == pytest.approx(16)
+    assert any("not exclusive" in note for note in shared.notes)
+    answer.write_text("{}")
+    with pytest.raises(fo.InvalidInstance, match="get-node-labels"):
+        fo.import_yarn(*files, labels=answer)

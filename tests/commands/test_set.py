@@ -24,6 +24,7 @@ READ = (
     "explain",
     "frontier",
     "report",
+    "plan",
     "simulate",
     "history",
     "arrivals",
@@ -70,7 +71,9 @@ def test_the_answer_is_that_of_the_changed_instance() -> None:
 def test_a_wrong_change_is_bad_input(command: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every command makes the change before anything else: exit status 2, and what was meant."""
     monkeypatch.chdir(tmp_path)
-    needed = {"explain": ("--user", "vision"), "arrivals": ("--resource", "gpu")}.get(command[0], ())
+    needed = {"explain": ("--user", "vision"), "plan": ("--allocation", LAB / "log.csv"), "arrivals": ("--resource", "gpu")}.get(
+        command[0], ()
+    )
     message = flat(run(*command, *needed, "--set", "users.visoin.weight=4", status=2).stderr)
     assert message == f'error: {LAB} with users.visoin.weight=4: there is no user "visoin" (did you mean "vision"?)'
     assert list(tmp_path.iterdir()) == []

@@ -159,6 +159,30 @@ def test_trees_limits_and_lending() -> None:
         plan(lab, {("c", "x"): 8, ("c", "y"): 6}, "drfh", budget=1)
 
 
+def test_a_budget_that_nothing_meets() -> None:
+    """What runs exceeds the server, so that two tasks must stop."""
+    lab = fo.Instance([[4]], [[1], [1]], users=["a", "b"], servers=["x"], resources=["gpu"])
+    with pytest.raises(fo.NoSolution, match="no plan has so few stops as 1: what runs exceeds a limit"):
+        plan(lab, {("a", "x"): 6}, budget=1)
+    found = plan(lab, {("a", "x"): 6}, budget=2)
+    assert (found.n_stops, found.target) == (2, {"a": 4, "b": 0})
+    assert found.notes[0].startswith("what runs exceeds 1 limit now (gpu @ x)")
+
+
+def test_what_runs_as_a_frame_an_array_and_an_allocation() -> None:
+    """All of them say the same."""
+    pd = pytest.importorskip("pandas")
+    lab = fo.Instance([[4], [4]], [[1], [1]], users=["a", "b"], servers=["x", "y"])
+    frame = pd.DataFrame({"user": ["a", "a"], "server": ["x", "y"], "tasks": [4, 2]})
+    array = np.array([[4, 2], [0, 0]])
+    plans = [plan(lab, each) for each in (frame, array, {("a", "x"): 4, ("a", "y"): 2})]
+    assert {found.n_stops for found in plans} == {2}
+    with pytest.raises(fo.InvalidInstance, match="a plan is about whole tasks"):
+        plan(lab, fo.solve(lab.replace(capacities=[[3], [4]]), "drfh"))
+    with pytest.raises(fo.InvalidInstance, match="what runs has the shape"):
+        plan(lab, np.zeros((3, 2)))
+
+
 def test_hosts_and_rows(tmp_path: Path) -> None:
     """A host names one server of a row; a row of several is packed, with a note; a name is that of one thing."""
     lab = fo.Instance(

@@ -183,14 +183,27 @@ def test_a_gang_ends_server_by_server_and_leaves_a_gap() -> None:
     assert found.finished.tolist() == [20, 40, 18]
 
 
+@pytest.mark.parametrize("slower", [{"speeds": [[1, 0.5], [1, 1]]}, {"demands": [[[1], [2]], [[1], [1]]]}])
+def test_a_memory_counts_work(slower: dict[str, Any]) -> None:
+    """A could do 6 a second alone, b 8. For 10 s a is alone: it has 1 x 10 s of shares. Then b has all, until it has had as much, at 20 s.
+
+    From then on shares are equal: a has x but for t tasks of it, (4 - t) / 6 = (4 + t) / 8, t = 4/7, and a does 24 in 7 s, b 32.
+    """
+    pool = fo.Instance([[4], [4]], **({"demands": [[1], [1]]} | slower), users=["a", "b"], servers=["x", "y"], resources=["gpu"])
+    trace = fo.Trace(["a", "b"], [0, 10], [60 + 24, 80 + 32], [[1], [1]], [1, 1], resources=["gpu"])
+    tree = pool.replace(queues=[fo.Queue("one"), fo.Queue("other")], queue_of=["one", "other"])
+    for cluster in (pool, tree):
+        np.testing.assert_allclose(fo.simulate(trace, cluster, "drfh:half_life=inf:period=0.5").finished, [27, 27], rtol=1e-7)
+
+
 def test_who_cannot_follow_it_says_so() -> None:
-    """Schedulers with a memory and asynchronous, quotas of groups; and a cluster whose users are not those of the trace."""
+    """Credits, asynchronous servers, quotas of groups; and a cluster whose users are not those of the trace."""
     cluster = lab(1)
     trace = jobs(cluster, 1)
     promised = cluster.replace(queues=[fo.Queue("lab", guarantee={"cpu": 1})], queue_of=["lab", None, None])
     with pytest.raises(fo.Unsupported, match="group quotas count tasks that are the same everywhere; leave the guarantees out"):
         fo.simulate(trace, promised, "priority:unit=cpu")
-    for scheduler in ("drfh:half_life=1h", "karma:alpha=0.5", "psdsf:period=1"):
+    for scheduler in ("karma:alpha=0.5", "psdsf:period=1"):
         with pytest.raises(fo.Unsupported, match=r"differs from server to server.*takes jobs that are the same everywhere"):
             fo.simulate(trace, cluster, scheduler)
     with pytest.raises(fo.InvalidInstance, match="the cluster names no user of the trace"):

@@ -364,3 +364,24 @@ def test_the_real_cluster(tmp_path: Path) -> None:
     undo = grp_tres(found.files["undo"])
     assert undo["chem"] == {"cpu": "444", "gres/gpu": "-1", "mem": "888G"}
     assert undo["language"] == {"cpu": "24", "gres/gpu": "6", "mem": "192G"}
+
+
+def test_limits_of_a_qos_stay_as_slurm_has_them() -> None:
+    """An import calls them qos/NAME; the export does not change them, says so, and counts them when it is read back."""
+    cluster = fo.Instance(
+        [[16]],
+        [[1], [1]],
+        users=["u1", "u2"],
+        servers=["x"],
+        resources=["gpu"],
+        tasks=[99, 99],
+        queues=[fo.Queue("a")],
+        queue_of={"u1": "a", "u2": "a"},
+        limits=[fo.Limit("qos/long gpu", 4, resource="gpu", users=["u1"])],
+    )
+    found = fo.export_slurm(fo.solve(cluster, "drfh"))
+    assert found.less == ()
+    assert "the script leaves limits as they are that Slurm has beside those of accounts: qos/long gpu" in found.notes
+    assert not any("is not written" in note for note in found.notes)
+    renamed = cluster.replace(limits=[fo.Limit("long", 4, resource="gpu", users=["u1"])])
+    assert "u2 8 of 12 tasks; long is not in it" in fo.export_slurm(fo.solve(renamed, "drfh")).less[0]

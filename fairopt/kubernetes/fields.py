@@ -1,0 +1,167 @@
+"""The fields of Kubernetes' objects: which the import reads, which it notes, which it ignores, and why. Names are those of their ``spec``.
+
+>>> OF_KIND["ClusterQueue", "kueue.x-k8s.io"].of("noted")["admissionChecks"]
+'what else must agree before it admits a Workload'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from fairopt.clusters.account import Account
+from fairopt.clusters.fields import Fields, Seen, declared
+from fairopt.clusters.json_export import Part
+from fairopt.kubernetes.reading import kind_of
+
+__all__ = ["DECLARED", "OF_KIND", "note_fields"]
+
+_NODE = declared(
+    "node",
+    """
+    read | unschedulable, taints | whether it accepts work, and whose
+    ignored | podCIDR, podCIDRs, providerID, externalID, configSource | addresses, and names
+    """,
+)
+_POD = declared(
+    "pod",
+    """
+    read | containers, initContainers, overhead, resources | what it asks for
+    read | nodeName, nodeSelector, affinity, tolerations | where it runs, or may run (affinity: required affinity to nodes)
+    read | topologySpreadConstraints | required spread over nodes is counted in a note, and so is required affinity between pods
+    read | schedulerName, priorityClassName | its queue, and its class, which may be its owner
+    noted | schedulingGates | it is not ready to be scheduled yet
+    noted | resourceClaims | devices that it claims
+    noted | workloadRef, schedulingGroup | the gang that it belongs to
+    ignored | priority, preemptionPolicy | the order of pods that wait, which divides nothing in the long run
+    ignored | volumes | what it mounts; that a volume is on one node or in one zone is not in the export of pods
+    ignored | activeDeadlineSeconds, restartPolicy, terminationGracePeriodSeconds | how long it runs, and how it ends
+    ignored | ephemeralContainers | containers for debugging, which ask for nothing
+    ignored | serviceAccountName, serviceAccount, automountServiceAccountToken, imagePullSecrets, securityContext | rights
+    ignored | hostNetwork, hostPID, hostIPC, hostUsers, shareProcessNamespace, runtimeClassName, os | how it runs on its node
+    ignored | dnsPolicy, dnsConfig, hostname, hostnameOverride, subdomain, setHostnameAsFQDN, hostAliases, enableServiceLinks | names
+    ignored | readinessGates | when it counts as ready
+    """,
+)
+_CONTAINER = declared(
+    "container",
+    """
+    read | resources, restartPolicy | what it asks for; an init container that restarts is a sidecar
+    ignored | name, image, imagePullPolicy, command, args, workingDir, env, envFrom, stdin, stdinOnce, tty | what runs
+    ignored | ports, volumeMounts, volumeDevices, securityContext, resizePolicy, restartPolicyRules | how it runs on its node
+    ignored | lifecycle, livenessProbe, readinessProbe, startupProbe, terminationMessagePath, terminationMessagePolicy | how it is watched
+    """,
+)
+_OF_KUEUE = {
+    "ClusterQueue": """
+    read | resourceGroups, cohort, cohortName | its quotas by flavor, and its cohort
+    read | fairSharing | its weight; 0 borrows last
+    read | stopPolicy | whether it starts anything
+    noted | admissionChecks, admissionChecksStrategy | what else must agree before it admits a Workload
+    ignored | namespaceSelector | which LocalQueues may point to it: Kueue has checked it
+    ignored | queueingStrategy, admissionScope | the order of Workloads that wait, which divides nothing in the long run
+    ignored | preemption, flavorFungibility, concurrentAdmissionPolicy | how Kueue gets to its quotas, and which flavor it tries first
+    """,
+    "Cohort": """
+    read | resourceGroups, parent, parentName | its quotas by flavor, and the cohort above
+    read | fairSharing | its weight; 0 borrows last
+    """,
+    "LocalQueue": """
+    read | clusterQueue, fairSharing, stopPolicy | its ClusterQueue, its weight, and whether it starts anything
+    """,
+    "ResourceFlavor": """
+    read | nodeLabels, tolerations | its nodes, and the taints of theirs that pods in it tolerate
+    noted | topologyName | pods of a Workload that ask for it are near each other
+    ignored | nodeTaints | taints of its nodes, which the nodes have themselves
+    """,
+    "Workload": """
+    read | podSets, queueName, active | its pods, its LocalQueue, and whether it is deactivated
+    ignored | priority, priorityClassName, priorityClassSource, priorityClassRef | the order of Workloads that wait
+    ignored | maximumExecutionTimeSeconds, preemptionGates | how long it runs, and what it waits for
+    """,
+}
+_OF_VOLCANO = {
+    "Queue": """
+    read | weight, capability, deserved, guarantee, parent, priority | what it gets, and its place in the tree
+    read | affinity | the groups of nodes that its pods run on
+    noted | dequeueStrategy | whether a gang that does not fit holds up those behind it
+    ignored | reclaimable | whether what runs in it may be stopped: how Volcano gets to what is deserved
+    ignored | type, extendClusters | other clusters
+    """,
+    "Job": """
+    read | tasks, queue | its pods, and its queue
+    read | minAvailable | gangs are counted in a note
+    noted | networkTopology | its pods are near each other
+    ignored | schedulerName, plugins, policies, maxRetry, ttlSecondsAfterFinished, volumes | how it runs, and how it ends
+    ignored | runningEstimate, priorityClassName, minSuccess | the order of Jobs that wait, and when it has succeeded
+    """,
+    "PodGroup": """
+    read | queue, minMember, minResources | its queue, and what it asks for while it has no pods
+    noted | networkTopology, subGroupPolicy | its pods are near each other
+    ignored | priorityClassName, minTaskMember, scheduleTimeoutSeconds | its order, and which pods make it a gang
+    """,
+}
+_OF_KAI = """
+    read | parentQueue, resources, priority | its place in the tree, its quotas, weights and limits, and its tier
+    noted | preemptMinRuntime, reclaimMinRuntime | how long what runs is not stopped
+    ignored | displayName | its name for people
+    """
+_OF_JOBS = {
+    "Job": """
+    read | suspend, parallelism, completions, template | its pods, while it is suspended
+    ignored | activeDeadlineSeconds, backoffLimit, backoffLimitPerIndex, maxFailedIndexes, ttlSecondsAfterFinished | how it ends
+    ignored | completionMode, manualSelector, selector, podFailurePolicy, podReplacementPolicy, successPolicy, managedBy | how it runs
+    """,
+    "JobSet": """
+    read | suspend, replicatedJobs | its pods, while it is suspended
+    ignored | coordinator, dependsOn, failurePolicy, successPolicy, startupPolicy, network, managedBy | how it runs, and how it ends
+    ignored | ttlSecondsAfterFinished, volumeClaimPolicies | how it ends
+    """,
+}
+_OF_QUOTAS = {
+    "ElasticQuota": """
+    read | min, max | the guarantee and the limit
+    """,
+    "ResourceQuota": """
+    read | hard, scopes, scopeSelector | limits of requests; a quota of some pods only is left out
+    """,
+}
+OF_KIND: dict[tuple[str, str], Fields] = {
+    **{(kind, "kueue.x-k8s.io"): declared(kind, text) for kind, text in _OF_KUEUE.items()},
+    ("Queue", "scheduling.volcano.sh"): declared("Volcano queue", _OF_VOLCANO["Queue"]),
+    ("Job", "batch.volcano.sh"): declared("Volcano job", _OF_VOLCANO["Job"]),
+    **{
+        ("PodGroup", f"scheduling.{end}"): declared("PodGroup", _OF_VOLCANO["PodGroup"])
+        for end in ("volcano.sh", "x-k8s.io", "sigs.k8s.io")
+    },
+    ("Queue", "scheduling.run.ai"): declared("KAI queue", _OF_KAI),
+    ("Job", "batch"): declared("Job", _OF_JOBS["Job"]),
+    ("JobSet", "jobset.x-k8s.io"): declared("JobSet", _OF_JOBS["JobSet"]),
+    **{("ElasticQuota", f"scheduling.{end}"): declared("ElasticQuota", _OF_QUOTAS["ElasticQuota"]) for end in ("sigs.k8s.io", "x-k8s.io")},
+    ("ResourceQuota", ""): declared("ResourceQuota", _OF_QUOTAS["ResourceQuota"]),
+}
+"""The fields of each kind of object, with the group of its API."""
+DECLARED: tuple[Fields, ...] = tuple(dict.fromkeys((_NODE, _POD, _CONTAINER, *OF_KIND.values())))
+"""All of them, in the order in which the documentation shows them."""
+
+
+def note_fields(nodes: Iterable[Part], pods: Iterable[Part], objects: Sequence[Part], account: Account) -> None:
+    """Note the fields of all objects that an instance does not have, and those that are not declared."""
+    seen = Seen()
+    for part in nodes:
+        seen.see(_NODE, _spec(part))
+    for part in pods:
+        spec = _spec(part)
+        seen.see(_POD, spec)
+        for kind in ("containers", "initContainers"):
+            for container in spec.get(kind) or ():
+                seen.see(_CONTAINER, container)
+    for part in objects:
+        if kind_of(part) in OF_KIND:
+            seen.see(OF_KIND[kind_of(part)], _spec(part))
+    for note in seen.notes():
+        account.note(note)
+
+
+def _spec(part: Part) -> dict[str, Any]:
+    return part.get("spec").value or {}
