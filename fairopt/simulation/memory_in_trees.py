@@ -150,4 +150,4 @@ class RememberedTree(Optimum):
         certificate.require(CERTIFIED, self.notion.name, "highs")
         self.residual = max(self.residual, certificate.worst)
         self._take(tasks[:, :-1], counts)
-        self.usage.rate = self.x * worth
+        self.usage.rate = (self.x if self.pace is None else self.x * self.pace) * worth

@@ -204,8 +204,8 @@ def simulate(
     name, plan = scheduler_of(scheduler)
     if regret and isinstance(plan, dict):
         notion_of(plan["criterion"])  # refuse before the simulation starts
-    if isinstance(plan, Asynchronous | Following | Karma) or (isinstance(plan, Memory) and cluster.is_tree):
-        what = f'"{name}" takes jobs that are the same everywhere{" in trees of queues" if isinstance(plan, Memory) else ""}'
+    if isinstance(plan, Asynchronous | Following | Karma):
+        what = f'"{name}" takes jobs that are the same everywhere'
         refuse_by_server(cluster, what, "simulate a notion, or a greedy schedule such as drfh:fastest")
     streams = streams_of(trace, cluster)
     plan = knowing(name, plan, streams, usage, billing)
