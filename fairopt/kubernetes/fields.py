@@ -154,7 +154,8 @@ def note_fields(nodes: Iterable[Part], pods: Iterable[Part], objects: Sequence[P
         spec = _spec(part)
         seen.see(_POD, spec)
         for kind in ("containers", "initContainers"):
-            for container in spec.get(kind) or ():
+            containers = spec.get(kind)
+            for container in containers if isinstance(containers, list) else ():
                 seen.see(_CONTAINER, container)
     for part in objects:
         if kind_of(part) in OF_KIND:
