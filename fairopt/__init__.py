@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from fairopt.simulation import Simulation
     from fairopt.simulation.arrival_curves import Arrivals
     from fairopt.simulation.arriving_tasks import arrivals
+    from fairopt.simulation.priorities import PriorityExplanation, explain_priority
     from fairopt.simulation.side_by_side import SideBySide, compare_over_time
     from fairopt.simulation.simulating import simulate
     from fairopt.simulation.whole_period import period_bound
@@ -103,6 +104,7 @@ __all__ = [
     "NoSolution",
     "Notion",
     "Plan",
+    "PriorityExplanation",
     "Program",
     "Property",
     "Queue",
@@ -125,6 +127,7 @@ __all__ = [
     "compare_over_time",
     "edrf_rounds",
     "explain",
+    "explain_priority",
     "export_kai",
     "export_kueue",
     "export_resourcequota",
@@ -216,6 +219,7 @@ __getattr__ = door(  # a name is imported when it is first used, so that ``impor
         "simulation": ["Simulation"],
         "simulation.arrival_curves": ["Arrivals"],
         "simulation.arriving_tasks": ["arrivals"],
+        "simulation.priorities": ["PriorityExplanation", "explain_priority"],
         "simulation.side_by_side": ["SideBySide", "compare_over_time"],
         "simulation.simulating": ["simulate"],
         "simulation.whole_period": ["period_bound"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,6 +15,7 @@ from fairopt.analysis.rerun import given
 from fairopt.commands import completion
 from fairopt.commands.console import Bar, as_text, choose_form, deliver, show, work
 from fairopt.commands.options import (
+    Billing,
     Changes,
     Exact,
     File,
@@ -26,6 +28,7 @@ from fairopt.commands.options import (
     ResourceWeights,
     Rules,
     Sharing,
+    Usage,
     counts,
     read_instance,
     refuse_counts,
@@ -63,6 +66,16 @@ def explain(
         ),
     ] = None,
     allocation: Given = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID",
+            help="Explain the place in the order of a scheduler of jobs instead: fairtree:half_life=7d or priority:half_life=1d. "
+            "--allocation is then what runs.",
+        ),
+    ] = None,
+    usage: Usage = None,
+    billing: Billing = None,
     against: Annotated[
         str | None,
         typer.Option(
@@ -90,6 +103,7 @@ def explain(
     """Explain what a user or a queue of FILE gets, what limits it, and what would give it more.
 
     With --allocation, --notion names the exact allocation to compare with.
+    With --scheduler: why its priority is what it is, who is next, and when that changes.
     """
     form = choose_form(output, as_json=as_json, kinds=("json",))
     if user is None and queue is None:
@@ -105,7 +119,19 @@ def explain(
         refuse_counts(counts(resource_weights, only), "give it in --schedule, as in drfh:best-fit:only=gpu")
     if integral and (schedule is not None or allocation is not None):
         raise typer.BadParameter("--integral works with --notion only", param_hint="--integral")
+    if scheduler is None and (usage is not None or billing is not None):
+        raise typer.BadParameter(
+            "it belongs to a scheduler of jobs; give --scheduler fairtree:half_life=7d, or leave it out",
+            param_hint="--usage" if usage is not None else "--billing",
+        )
+    if scheduler is not None and (notion is not None or schedule is not None or integral or exact or against is not None):
+        raise typer.BadParameter(
+            "a scheduler of jobs has no notion; leave --notion, --schedule, --integral, --exact and --against out", param_hint="--scheduler"
+        )
     instance = read_instance(file, changes, rules)
+    if scheduler is not None:
+        _explain_priority(instance, user or str(queue), scheduler, usage, billing, allocation, form, output)
+        return
     names = [each.name for each in instance.queues]
     if user is not None and user not in instance.users and user in names:
         user, queue = None, user
@@ -148,3 +174,26 @@ def explain(
         deliver(as_text(explanation.to_dict()), output)
     else:
         show(lambda width: tables.explanation_blocks(explanation), output)
+
+
+def _explain_priority(
+    instance: fo.Instance,
+    name: str,
+    scheduler: str,
+    usage: Path | None,
+    billing: str | None,
+    allocation: Path | None,
+    form: str,
+    output: Path | None,
+) -> None:
+    """Explain the place in the order of a scheduler of jobs."""
+    held = None
+    if allocation is not None:
+        from fairopt.formats.allocations import read
+
+        held = read(allocation, instance).astype(float)
+    found = fo.explain_priority(instance, name, scheduler, usage=usage, billing=billing, held=held)
+    if form == "json":
+        deliver(as_text(found.to_dict()), output)
+    else:
+        show(lambda width: tables.priority_blocks(found), output)

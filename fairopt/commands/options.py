@@ -114,6 +114,22 @@ Given = Annotated[Path | None, typer.Option("--allocation", metavar="FILE", help
 GivenAllocations = Annotated[
     list[Path] | None, typer.Option("--allocation", metavar="FILE", help=f"Your own allocation: {_OWN}. Can be repeated.")
 ]
+Usage = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="What owners had used before, for schedulers with a memory: sshare -a -l -P, condor_userprio -allusers (.txt), or a table "
+        "with the columns name and usage (seconds of billing, faded), or usage_0, usage_1 ... by window.",
+    ),
+]
+Billing = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WEIGHTS",
+        help="What a task is billed a second, in which usage is counted: cpu=1,gres/gpu=8, max:cpu=1,gpu=8 for the largest, or the file of "
+        "scontrol show partitions. Default with --usage: the cores.",
+    ),
+]
 Exact = Annotated[
     bool,
     typer.Option("--exact", help="Compute in fractions, without tolerances. Numbers of FILE count as written, also fractions such as 1/3."),

@@ -11,7 +11,7 @@ import typer
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import INTERRUPTED, Bar, check_page, choose_form, draw, hand_over, say, work
-from fairopt.commands.options import ClusterChanges, Json, Resume, read_instance
+from fairopt.commands.options import Billing, ClusterChanges, Json, Resume, Usage, read_instance
 from fairopt.commands.outputs import Written
 from fairopt.commands.retired import warn_retired
 from fairopt.files import first_line
@@ -79,22 +79,8 @@ def simulate(
             help="With several schedulers: measure shortfalls against the exact simulation of this notion. Default: drfh.",
         ),
     ] = None,
-    usage: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="What owners had used before, for schedulers with a memory: sshare -a -l -P, condor_userprio -allusers (.txt), or a table "
-            "with the columns name and usage (seconds of billing, faded), or usage_0, usage_1 ... by window.",
-        ),
-    ] = None,
-    billing: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WEIGHTS",
-            help="What a task is billed a second, in which usage is counted: cpu=1,gres/gpu=8, max:cpu=1,gpu=8 for the largest, or the "
-            "file of scontrol show partitions. Default with --usage: the cores.",
-        ),
-    ] = None,
+    usage: Usage = None,
+    billing: Billing = None,
     resume: Resume = None,
     lenient: Annotated[bool, typer.Option("--lenient", help="Leave out bad rows, and count them.")] = False,
     changes: ClusterChanges = None,

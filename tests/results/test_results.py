@@ -83,7 +83,12 @@ CASES: dict[str, list[tuple[Any, ...]]] = {  # command: arguments of some calls
     "schedulers": [()],
 }
 WITHOUT = {"schema": "prints a schema, which is no result", "explore": "serves a page until it is ended"}
-ELSEWHERE = {"given": "a result in Python only", "regret": "a result in Python only", "generators": "fairopt generate without SPEC"}
+ELSEWHERE = {
+    "given": "a result in Python only",
+    "regret": "a result in Python only",
+    "generators": "fairopt generate without SPEC",
+    "explain-priority": "fairopt explain --scheduler: tests/simulation/test_priorities.py",
+}
 
 
 def validate(found: Any) -> dict[str, Any]:

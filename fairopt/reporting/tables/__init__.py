@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fairopt.reporting.tables.histories import history_blocks
     from fairopt.reporting.tables.imports import import_blocks
     from fairopt.reporting.tables.plans import plan_blocks
+    from fairopt.reporting.tables.priorities import priority_blocks
     from fairopt.reporting.tables.side_by_side import side_by_side_blocks
     from fairopt.reporting.tables.simulation import simulation_blocks
     from fairopt.reporting.tables.studies import study_blocks
@@ -38,6 +39,7 @@ __all__ = [
     "history_blocks",
     "import_blocks",
     "plan_blocks",
+    "priority_blocks",
     "side_by_side_blocks",
     "simulation_blocks",
     "study_blocks",
@@ -58,6 +60,7 @@ __getattr__ = door(  # help, completion and lists print none of them
         "histories": ["history_blocks"],
         "imports": ["import_blocks"],
         "plans": ["plan_blocks"],
+        "priorities": ["priority_blocks"],
         "side_by_side": ["side_by_side_blocks"],
         "simulation": ["simulation_blocks"],
         "studies": ["study_blocks"],

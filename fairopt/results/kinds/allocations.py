@@ -242,6 +242,15 @@ def _action(words: str, *, named: bool = False) -> Schema:
     return record(words, keys | ({"names": optional(texts("What the scheduler calls them."))} if named else {}))
 
 
+def _change(words: str) -> Schema:
+    keys = {
+        "seconds": number("From now, if what runs goes on and nothing else starts.", "s"),
+        "rank": whole("The rank then.", "1"),
+        "name": text("Who changes places with it."),
+    }
+    return record(words, keys)
+
+
 KINDS: dict[str, Schema] = {
     "solve": kind("solve", "An exact allocation and its proof.", question("All arguments of fairopt.solve.", OF_SOLVE), _ALLOCATION),
     "schedule": kind(
@@ -433,6 +442,48 @@ KINDS: dict[str, Schema] = {
                 ),
                 "What would give it more, the largest gain first.",
             ),
+        },
+    ),
+    "explain-priority": kind(
+        "explain-priority",
+        "Why a user or a queue is where it is in the order of a scheduler of jobs, who is next, and when that changes.",
+        question(
+            "All arguments of fairopt.explain_priority but what runs.",
+            {
+                "name": text("The user or queue."),
+                "scheduler": text("The scheduler."),
+                "usage": optional(anything("What owners had used: a file, or amounts by name.")),
+                "billing": optional(anything("What a task is billed a second.")),
+            },
+        ),
+        {
+            "name": text("The user or queue."),
+            "scheduler": text("The scheduler."),
+            "rank": whole("Its rank, from 1; of a queue, that of the first of its users.", "1"),
+            "ranks": whole("How many different ranks there are.", "1"),
+            "next": texts("The users with tasks that wait, by rank."),
+            "way": items(
+                record(
+                    "A child of a node, from the root down to the user.",
+                    {
+                        "name": NAME,
+                        "above": nullable(text("The queue that it is in; null: the root.")),
+                        "shares": number("Its part of the shares of all children there.", "1"),
+                        "used": number("Its part of their usage.", "1"),
+                        "level": nullable(number("Level fairshare, shares / used; null: nothing was used.", "1")),
+                        "place": whole("Its place among them, by level.", "1"),
+                        "of": whole("How many they are.", "1"),
+                    },
+                ),
+                "Of fairtree: the way from the root to the user.",
+            ),
+            "priority": nullable(number("Of priority: its effective priority; the smaller, the better.", "1")),
+            "best": nullable(number("Of priority: the smallest there is.", "1")),
+            "part": nullable(number("Of priority: its part of free cores, if all who wait divide them.", "1")),
+            "sentences": texts("The explanation."),
+            "better": nullable(_change("When its rank improves; null: never, or what runs is not known.")),
+            "worse": nullable(_change("When its rank worsens; null: never, or what runs is not known.")),
+            "notes": texts("What is left out."),
         },
     ),
     "frontier": kind(
