@@ -87,8 +87,10 @@ class Seen:
         self._counts: dict[str, tuple[Fields, frozenset[str], Counter[str]]] = {}
         self._nested: dict[str, list[tuple[str, str, str]]] = {}
 
-    def see(self, fields: Fields, record: Mapping[str, Any]) -> None:
+    def see(self, fields: Fields, record: object) -> None:
         """Count the fields of a record that say something, and are neither read nor ignored."""
+        if not isinstance(record, Mapping):
+            return  # damaged: the reader refuses it, or leaves it out
         if fields.record not in self._counts:
             self._counts[fields.record] = fields, frozenset(fields.of("read") | fields.of("ignored")), Counter()
             self._nested[fields.record] = [(name, *name.split(".", 1)) for name in fields.of("noted") if "." in name]  # type: ignore[misc]
