@@ -165,4 +165,6 @@ def note_fields(nodes: Iterable[Part], pods: Iterable[Part], objects: Sequence[P
 
 
 def _spec(part: Part) -> dict[str, Any]:
-    return part.get("spec").value or {}
+    """Return the spec of an object; a bad one, which a lenient import leaves out, has no fields."""
+    spec = part.get("spec").value if isinstance(part.value, dict) else None
+    return spec if isinstance(spec, dict) else {}

@@ -43,6 +43,13 @@ def test_fields_that_an_instance_does_not_have_are_named_with_their_number(tmp_p
     ]
 
 
+def test_a_spec_that_is_no_mapping_is_left_out_where_the_import_is_lenient(tmp_path: Path) -> None:
+    """It has no fields to count."""
+    write(tmp_path, nodes=[node("n", 4), node("m") | {"spec": ["x"]}])
+    found = imported(tmp_path, FLAVORS + cluster_queue("q", {"any": "4"}) + local_queue("lab", "q"), [pod("b", "lab")], lenient=True)
+    assert [each.what for each in found.left_out] == ["node"]
+
+
 def test_the_readers_read_what_is_declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of every kind: each field of a spec that the readers look at is declared as read."""
     used: dict[tuple[str, str], set[str]] = {}
