@@ -21,7 +21,7 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -123,7 +123,7 @@ def past_usage(given: UsageLike, cluster: Instance, users: Sequence[str] | None 
     InvalidInstance
         With file, line and column; an amount is no number >= 0, or nothing is of an owner of the cluster.
     """
-    priorities = False
+    priorities, factors = False, list[float]()
     if isinstance(given, Mapping):
         rows = [Used((str(name),), _amounts(name, amounts)) for name, amounts in given.items()]
         where = "usage"
@@ -133,10 +133,26 @@ def past_usage(given: UsageLike, cluster: Instance, users: Sequence[str] | None 
         if is_sshare(head):
             rows = read_sshare(path)
         elif path.suffix.lower() in _TEXTS:
-            rows, priorities = _priorities(path), True
+            rows, factors = _priorities(path)
+            priorities = True
         else:
             rows = _of_table(read(path, _TABLE))
-    return _of_rows(rows, cluster.users if users is None else users, [queue.name for queue in cluster.queues], where, priorities)
+    found = _of_rows(rows, cluster.users if users is None else users, [queue.name for queue in cluster.queues], where, priorities)
+    note = _other_weights(rows, factors, cluster) if priorities else None
+    return found if note is None else replace(found, notes=(*found.notes, note))
+
+
+def _other_weights(rows: Sequence[Used], factors: Sequence[float], cluster: Instance) -> str | None:
+    """Return a note where priority factors are not the weights of the cluster, of which a weight is 1 / factor."""
+    weight = dict(zip(cluster.users, np.asarray(cluster.weights, float).reshape(cluster.n_users, -1)[:, 0].tolist(), strict=True))
+    products = []
+    for row, factor in zip(rows, factors, strict=True):
+        name = next((name for name in row.names if name in weight), None)
+        if name is not None:
+            products.append(weight[name] * factor)
+    if not products or max(products) <= min(products) * (1 + 1e-9):
+        return None
+    return "the priority factors of condor_userprio are left out: the weights of the cluster count, and they are others (a weight is 1 / factor)"
 
 
 def _amounts(name: object, amounts: object) -> tuple[float, ...]:
@@ -168,16 +184,16 @@ def _of_table(table: Table) -> list[Used]:
     return [Used((name,), tuple(row.tolist())) for name, row in zip(table.cells("name"), amounts, strict=True)]
 
 
-def _priorities(path: Path) -> list[Used]:
-    """Return the real priorities of ``condor_userprio``, in its table (effective priority and factor) or its long form."""
+def _priorities(path: Path) -> tuple[list[Used], list[float]]:
+    """Return real priorities and factors of ``condor_userprio``, from its table (effective priority and factor) or its long form."""
     text = read_text(path)
-    found = [(name, float(effective), float(factor)) for name, effective, factor in _PRIORITY.findall(text)]
+    found = [(name, effective, factor) for name, effective, factor in _PRIORITY.findall(text)]
     if not found:
         fields: dict[str, dict[str, str]] = {}
         for field, number, value in _LONG.findall(text):
             fields.setdefault(number, {})[field] = value.strip()
         found = [
-            (each["Name"], float(each["Priority"]), float(each["PriorityFactor"]))
+            (each["Name"], each["Priority"], each["PriorityFactor"])
             for each in fields.values()
             if "@" in each.get("Name", "") and {"Priority", "PriorityFactor"} <= each.keys()
         ]
@@ -186,7 +202,17 @@ def _priorities(path: Path) -> list[Used]:
             f"{path}: this is neither what sshare -a -l -P prints, nor condor_userprio -allusers, nor a table (.csv) with the columns name "
             "and usage"
         )
-    return [Used(_submitter(name), (effective / factor if factor else 0.0,)) for name, effective, factor in found]
+    rows, factors = [], []
+    for name, effective, factor in found:
+        try:
+            priority, own = float(effective), float(factor)
+        except ValueError:
+            priority = own = math.nan
+        if not (math.isfinite(priority) and priority >= 0 and math.isfinite(own) and own > 0):
+            raise InvalidInstance(f'{path}: the priority of "{name}" is "{effective}", its factor "{factor}"; export it again')
+        rows.append(Used(_submitter(name), (priority / own,)))
+        factors.append(own)
+    return rows, factors
 
 
 def _submitter(name: str) -> tuple[str, ...]:

@@ -68,6 +68,8 @@ def knowing(name: str, plan: Plan, streams: Streams, usage: UsageLike | None, bi
     past = None if usage is None else past_usage(usage, streams.cluster, streams.users)
     for note in () if past is None else past.notes:
         log.warning("%s", note)
+    if past is not None and past.queues.any() and isinstance(plan, Baseline) and plan.order == "priority":
+        log.warning('the usage of queues is left out: "priority" orders users, each by its own')
     cores = isinstance(plan, Baseline) and plan.order in ("priority", "maui") and billing is None  # they count a unit by themselves
     return replace(plan, known=Known(past, None if cores else billing_of(billing, streams.instance)))
 

@@ -58,8 +58,13 @@ def test_real_priorities_of_htcondor(tmp_path: Path) -> None:
     cluster = fo.Instance([[4]], np.ones((2, 1)), users=["ada", "bob"], resources=["cpu"])
     found = past_usage(path, cluster)
     np.testing.assert_allclose(found.faded(math.log(2))[0], [10, 1])
+    assert found.notes[0].startswith("the priority factors of condor_userprio are left out")
+    assert past_usage(path, cluster.replace(weights=[5, 1])).notes == ()
     path.write_text('Name1 = "ada@example.org"\nPriority1 = 30.0\nPriorityFactor1 = 10.0\n')
     assert past_usage(path, cluster).users.tolist() == [[3.0], [0.0]]
+    path.write_text('Name1 = "ada@example.org"\nPriority1 = undefined\nPriorityFactor1 = 10.0\n')
+    with pytest.raises(fo.InvalidInstance, match='the priority of "ada@example.org" is "undefined"'):
+        past_usage(path, cluster)
 
 
 @pytest.mark.parametrize(
