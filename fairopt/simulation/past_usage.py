@@ -152,7 +152,9 @@ def _other_weights(rows: Sequence[Used], factors: Sequence[float], cluster: Inst
             products.append(weight[name] * factor)
     if not products or max(products) <= min(products) * (1 + 1e-9):
         return None
-    return "the priority factors of condor_userprio are left out: the weights of the cluster count, and they are others (a weight is 1 / factor)"
+    return (
+        "the priority factors of condor_userprio are left out: the weights of the cluster count, which are others (a weight is 1 / factor)"
+    )
 
 
 def _amounts(name: object, amounts: object) -> tuple[float, ...]:
