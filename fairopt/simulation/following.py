@@ -24,6 +24,7 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
+from fairopt.instance.tolerances import NOTHING
 from fairopt.instance.tree import Tree
 from fairopt.models import Notion
 from fairopt.simulation.baselines.options import UNKNOWN, Known
@@ -36,7 +37,6 @@ __all__ = ["Following", "FollowingOptimum", "following_weights"]
 
 _PERIODS = 100  # in a half-life, by default
 _MOMENTS = 1000  # periods in the time over which jobs are submitted, by default, where nothing fades
-_NOTHING = 1e-9  # a weight that is rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def following_weights(
     above = of_children[np.concatenate([tree.parent[1:], node])]
     part = np.divide(own, above, out=np.zeros(own.size), where=above > 0)
     followed = np.where(part > 0, np.maximum(part + strength * (part - usage[1:]), 0.0), 0.0)
-    followed[followed <= _NOTHING] = 0.0
+    followed[followed <= NOTHING] = 0.0
     return followed[tree.n_nodes - 1 :], np.append(1.0, followed[: tree.n_nodes - 1])
 
 
