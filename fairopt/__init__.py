@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fairopt.analysis.explaining import explain
     from fairopt.analysis.explanation import Explanation
     from fairopt.analysis.frontiers import Frontier, frontier
+    from fairopt.analysis.planning import Plan, plan
     from fairopt.analysis.regrets import Regret, regret
     from fairopt.analysis.what_ifs import WhatIf, what_if
     from fairopt.analysis.worst_cases.search import WorstCase, worst_case
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
     from fairopt.kubernetes.volcano_export import export_volcano
     from fairopt.kubernetes.yunikorn_export import export_yunikorn
     from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
-    from fairopt.planning import Plan, plan
     from fairopt.program import Program
     from fairopt.reporting.composing import Report, report
     from fairopt.scheduling import schedule
@@ -211,7 +211,7 @@ __getattr__ = door(  # a name is imported when it is first used, so that ``impor
         "kubernetes.yunikorn_export": ["export_yunikorn"],
         "files.limits": ["reading_limit"],
         "models": ["CRITERIA", "NOTIONS", "Notion", "Property", "ShareNotion"],
-        "planning": ["Plan", "plan"],
+        "analysis.planning": ["Plan", "plan"],
         "program": ["Program"],
         "reporting.composing": ["Report", "report"],
         "scheduling": ["schedule"],

@@ -38,6 +38,7 @@ from fairopt.commands.options import (
 from fairopt.models import default_sharing
 from fairopt.reporting import tables
 from fairopt.specs import read_notion, read_schedule
+from fairopt.wording import joined
 
 __all__ = ["explain"]
 
@@ -124,10 +125,23 @@ def explain(
             "it belongs to a scheduler of jobs; give --scheduler fairtree:half_life=7d, or leave it out",
             param_hint="--usage" if usage is not None else "--billing",
         )
-    if scheduler is not None and (notion is not None or schedule is not None or integral or exact or against is not None):
-        raise typer.BadParameter(
-            "a scheduler of jobs has no notion; leave --notion, --schedule, --integral, --exact and --against out", param_hint="--scheduler"
-        )
+    if scheduler is not None:
+        others = {
+            "--notion": notion,
+            "--schedule": schedule,
+            "--integral": integral,
+            "--exact": exact,
+            "--against": against,
+            "--sharing": sharing,
+            "--guarantees": guarantees,
+            "--queue-share": queue_share,
+            "--resource-weights": resource_weights,
+            "--only": only,
+            "--rule": rules,
+            "--time-limit": time_limit,
+        }
+        if given_too := [option for option, value in others.items() if value]:
+            raise typer.BadParameter(f"a scheduler of jobs has no notion; leave {joined(given_too)} out", param_hint="--scheduler")
     instance = read_instance(file, changes, rules)
     if scheduler is not None:
         _explain_priority(instance, user or str(queue), scheduler, usage, billing, allocation, form, output)

@@ -15,7 +15,7 @@
 'one\\n'
 """
 
-from fairopt.files.reading import beginning, first_line, missing_file, read_bytes, read_old_text, read_text
+from fairopt.files.reading import beginning, first_line, missing_file, read_bytes, read_old_text, read_stdin, read_text
 from fairopt.files.writing import is_device, refuse_existing, refuse_read, write_files
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "missing_file",
     "read_bytes",
     "read_old_text",
+    "read_stdin",
     "read_text",
     "refuse_existing",
     "refuse_read",

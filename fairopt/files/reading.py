@@ -8,6 +8,7 @@ import io
 import logging
 import os
 import re
+import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from fairopt.errors import InvalidInstance
 from fairopt.files.limits import check_bytes, check_values, limits, size
 from fairopt.wording import did_you_mean
 
-__all__ = ["beginning", "first_line", "missing_file", "read_bytes", "read_old_text", "read_text", "reason"]
+__all__ = ["beginning", "first_line", "missing_file", "read_bytes", "read_old_text", "read_stdin", "read_text", "reason"]
 
 _PART = 1 << 20  # bytes that are read at once
 _FOUR, _TWO = re.compile(b"[\xf0-\xff]"), re.compile(b"[\xc4-\xef]")  # where a text has such bytes, each of its characters takes as many
@@ -112,6 +113,18 @@ def read_text(path: Path) -> str:
         If the file is missing, a folder, not readable, too large, not text, or not UTF-8.
     """
     return _decoded(path, read_bytes(path))
+
+
+def read_stdin() -> str:
+    """Return the UTF-8 text of the standard input, as `read_text` returns that of a file.
+
+    Raises
+    ------
+    InvalidInstance
+        It is too large, not text, or not UTF-8.
+    """
+    path = Path("standard input")
+    return _decoded(path, _at_most(sys.stdin.buffer, path))
 
 
 def read_old_text(path: Path) -> str:

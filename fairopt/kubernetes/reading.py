@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from fairopt.clusters.json_export import Part, parse_json
 from fairopt.errors import InvalidInstance
-from fairopt.files import read_text
+from fairopt.files import read_stdin, read_text
 
 __all__ = ["kind_of", "named_objects", "read_any", "read_objects"]
 
@@ -77,7 +76,7 @@ def _documents(path: str | os.PathLike[str], command: str) -> Sequence[Part]:
     """Return the documents of a file."""
     path = Path(path)
     if str(path) == "-":
-        path, text = Path("standard input"), sys.stdin.read()
+        path, text = Path("standard input"), read_stdin()
     else:
         text = read_text(path)
     first = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")

@@ -18,25 +18,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
 from fairopt.instance.tolerances import NOTHING
-from fairopt.instance.tree import Tree
 from fairopt.models import Notion
 from fairopt.simulation.baselines.options import UNKNOWN, Known
+from fairopt.simulation.baselines.siblings import Siblings
 from fairopt.simulation.baselines.usage import FadingUsage, fading
 from fairopt.simulation.fluid import Optimum
 from fairopt.simulation.keeping import State, part_of, prefixed
 from fairopt.simulation.streams import Streams
 
 __all__ = ["Following", "FollowingOptimum", "following_weights"]
-
-_PERIODS = 100  # in a half-life, by default
-_MOMENTS = 1000  # periods in the time over which jobs are submitted, by default, where nothing fades
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,25 +59,21 @@ class Following:
     known: Known = UNKNOWN
 
 
-def following_weights(
-    tree: Tree, weights: FloatArray, usage: FloatArray, strength: float, active: BoolArray
-) -> tuple[FloatArray, FloatArray]:
+def following_weights(siblings: Siblings, usage: FloatArray, strength: float, active: BoolArray) -> tuple[FloatArray, FloatArray]:
     """Return the weights of users, (users,), and of nodes, (nodes,), that follow the usage of nodes and users, (nodes + users,).
 
     They are 0 for users who are not ``active``, and for queues without such users.
 
-    >>> users, nodes = following_weights(Tree.of((), [None, None]), np.ones(2), np.array([1.0, 0.8, 0.2]), 0.5, np.ones(2, bool))
+    >>> from fairopt.instance.tree import Tree
+    >>> two = Siblings(Tree.of((), [None, None]), np.ones(2))
+    >>> users, nodes = following_weights(two, np.array([1.0, 0.8, 0.2]), 0.5, np.ones(2, bool))
     >>> users.round(2).tolist(), nodes.tolist()
     ([0.35, 0.65], [1.0])
     """
-    node = tree.user_node
-    own = np.concatenate([np.asarray(tree.weights[1:], float), weights]) * np.concatenate([tree.below[1:] @ active, active])
-    of_children = np.bincount(np.concatenate([tree.parent[1:], node]), weights=own, minlength=tree.n_nodes)
-    above = of_children[np.concatenate([tree.parent[1:], node])]
-    part = np.divide(own, above, out=np.zeros(own.size), where=above > 0)
+    part = siblings.parts(active)
     followed = np.where(part > 0, np.maximum(part + strength * (part - usage[1:]), 0.0), 0.0)
     followed[followed <= NOTHING] = 0.0
-    return followed[tree.n_nodes - 1 :], np.append(1.0, followed[: tree.n_nodes - 1])
+    return followed[siblings.n_queues :], np.append(1.0, followed[: siblings.n_queues])
 
 
 class FollowingOptimum(Optimum):
@@ -90,10 +82,11 @@ class FollowingOptimum(Optimum):
     def __init__(self, streams: Streams, following: Following) -> None:
         super().__init__(streams, following.notion)
         self.following, self.base = following, streams
-        self.tree = Tree.of((), [None] * len(streams.users)) if streams.tree is None else streams.tree.tree
-        self.nodes = np.asarray(self.tree.weights, float)
+        self.period = streams.period(following.half_life) if following.period is None else following.period
+        self.siblings = Siblings(*streams.weighted_tree)
+        self.nodes = np.asarray(self.siblings.tree.weights, float)
         self.worth = safe_ratio(streams.instance.demands, streams.instance.total_capacity).max(axis=1)
-        self.usage = FadingUsage(len(streams.users) + self.tree.n_nodes - 1, following.half_life)  # of users, then of queues themselves
+        self.usage = FadingUsage(len(streams.users) + self.siblings.n_queues, following.half_life)  # of users, then of queues themselves
         past = following.known.past
         if past is not None:
             if not math.isfinite(following.half_life):
@@ -101,16 +94,6 @@ class FollowingOptimum(Optimum):
             billing = following.known.billed(streams.instance)
             self.usage.begin(np.concatenate(past.faded(following.half_life)) / billing)
         self.began: float | None = -math.inf if past is not None else None
-
-    @cached_property
-    def period(self) -> float:
-        """Seconds between two allocations."""
-        if self.following.period is not None:
-            return self.following.period
-        if math.isfinite(self.following.half_life):
-            return self.following.half_life / _PERIODS
-        length = float(self.base.trace.submit[-1] - self.base.trace.submit[0])
-        return length / _MOMENTS if length > 0 else 1.0
 
     def at(self, jobs: IntArray, counts: FloatArray, now: float = -np.inf) -> tuple[FloatArray, FloatArray]:
         """Return the tasks of each stream and the usage of each row of servers from now on."""
@@ -126,7 +109,7 @@ class FollowingOptimum(Optimum):
             jobs = jobs[users[self.base.job_owner[jobs]] > 0]
         found = super().at(jobs, counts, now)
         held = np.bincount(self.streams.owner, weights=self.x * self.worth, minlength=users.size)
-        self.usage.rate = np.concatenate([held, np.zeros(self.tree.n_nodes - 1)])
+        self.usage.rate = np.concatenate([held, np.zeros(self.siblings.n_queues)])
         return found
 
     def again(self, now: float, unfinished: bool) -> float:
@@ -156,18 +139,10 @@ class FollowingOptimum(Optimum):
             whole = half_life / math.log(2)
         else:
             whole = fading(now - began, half_life)[1]
-        users = used[: len(self.base.users)]
-        nodes = self.tree.below.astype(float) @ users
-        for queue in range(self.tree.n_nodes - 1, 0, -1):
-            if own := float(used[users.size + queue - 1]):
-                above = queue
-                while above >= 0:
-                    nodes[above] += own
-                    above = int(self.tree.parent[above])
-        usage = np.concatenate([nodes, users])
+        users, queues = used[: len(self.base.users)], used[len(self.base.users) :]
+        usage = np.concatenate([self.siblings.of_nodes(users, queues), users])
         usage = usage / whole if whole > 0 else np.zeros(usage.size)
-        weights = self.base.weights if self.base.tree is None else self.base.tree.weights
-        return following_weights(self.tree, weights, usage, self.strength, active)
+        return following_weights(self.siblings, usage, self.strength, active)
 
     @property
     def strength(self) -> float:

@@ -33,8 +33,6 @@ from fairopt.simulation.streams import Streams
 
 __all__ = ["Karma", "KarmaRounds", "poured", "round_of"]
 
-_MOMENTS = 1000  # rounds in the time over which jobs are submitted, by default
-
 
 @dataclass(frozen=True, slots=True)
 class Karma:
@@ -101,8 +99,7 @@ class KarmaRounds(OwnAllocations):
     def __init__(self, streams: Streams, karma: Karma) -> None:
         self._check(streams)
         self.alpha = karma.alpha
-        length = float(streams.trace.submit[-1] - streams.trace.submit[0])
-        self.period = karma.period if karma.period is not None else length / _MOMENTS if length > 0 else 1.0
+        self.period = streams.period() if karma.period is None else karma.period
         self.credits, self.growth, self.time = np.zeros(len(streams.users)), np.zeros(len(streams.users)), -np.inf
         self.price = 1 / (streams.weights * streams.weights.size / streams.weights.sum())
         self._begin(streams, None)

@@ -25,7 +25,6 @@ from fairopt.certificate import Certificate, allocation_excess, certify
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tolerances import CERTIFIED
-from fairopt.instance.tree import Tree
 from fairopt.models import Notion
 from fairopt.models.share_notion import ShareNotion
 from fairopt.program import Feature
@@ -43,9 +42,7 @@ from fairopt.wording import named
 
 __all__ = ["Memory", "RememberedOptimum"]
 
-_PERIODS = 100  # in a half-life, by default
 _GOOD = 1e-9  # a residual that needs no other engine
-_MOMENTS = 1000  # periods in the time over which jobs are submitted, by default, where nothing fades
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +84,7 @@ class Memory:
 
     def period_of(self, streams: Streams) -> float:
         """Return the period in seconds."""
-        if self.period is not None:
-            return self.period
-        if np.isfinite(self.half_life):
-            return self.half_life / _PERIODS
-        length = float(streams.trace.submit[-1] - streams.trace.submit[0])
-        return length / _MOMENTS if length > 0 else 1.0
+        return streams.period(self.half_life) if self.period is None else self.period
 
     def past_of(self, streams: Streams) -> FloatArray:
         """Return the cumulative share of each user at the beginning, (users,); that of a queue is divided among the users below it."""
@@ -100,8 +92,7 @@ class Memory:
         if past is None:
             return np.zeros(len(streams.users))
         users, queues = past.faded(self.half_life)
-        tree = Tree.of((), [None] * users.size) if streams.tree is None else streams.tree.tree
-        weights = streams.weights if streams.tree is None else streams.tree.weights
+        tree, weights = streams.weighted_tree
         return past.divided(users, queues, tree, targets(tree, weights)) / self.known.billed(streams.instance)
 
 

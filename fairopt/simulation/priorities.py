@@ -26,7 +26,7 @@ from fairopt.instance import FloatArray, Instance, IntArray, require_instance
 from fairopt.results import finite, result
 from fairopt.simulation.baselines.fair_tree import FairTree
 from fairopt.simulation.baselines.options import Baseline, baseline_of, unit_of
-from fairopt.simulation.baselines.usage import same_digits
+from fairopt.simulation.baselines.usage import fading, same_digits
 from fairopt.simulation.billing import Billing, BillingLike, billed, billing_of
 from fairopt.simulation.past_usage import PastUsage, UsageLike, past_usage
 from fairopt.wording import did_you_mean, duration, figure, joined
@@ -232,8 +232,46 @@ def explain_priority(
     rate = np.zeros(instance.n_users) if tasks is None else _rate(instance, tasks, weights)
     waits = np.ones(instance.n_users, bool) if tasks is None else tasks.sum(axis=1) < instance.tasks
     question = {"name": name, "scheduler": scheduler, "usage": usage, "billing": billing}
-    explain = _by_tree if plan.order == "fairtree" else _by_priority
-    return explain(instance, name, plan, past, rate, waits, tasks is not None, {k: v for k, v in question.items() if v is not None})
+    asked = _Asked(instance, name, plan, past, rate, waits, tasks is not None, {k: v for k, v in question.items() if v is not None})
+    return _by_tree(asked) if plan.order == "fairtree" else _by_priority(asked)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """Whose place is asked for, what was used, what runs is billed a second, and who waits."""
+
+    instance: Instance
+    name: str
+    plan: Baseline
+    past: PastUsage
+    rate: FloatArray
+    waits: npt.NDArray[np.bool_]
+    runs: bool
+    question: dict[str, Any]
+
+    def later(self, used: FloatArray, rate: FloatArray, seconds: float) -> FloatArray:
+        """Return U(t) from U(0), the rate and t."""
+        kept, grown = fading(seconds, self.plan.half_life)
+        return np.asarray(used * kept + rate * grown)
+
+    def found(self, rank_at: Callable[[float], tuple[int, IntArray]], mine: int, times: list[float], **more: Any) -> PriorityExplanation:
+        """Return the explanation; ``times`` are those at which the rank of ``mine`` may change."""
+        rank, ranks = rank_at(0.0)
+        better, worse = _changes(times, rank_at, self.plan.half_life, self.instance.users, mine) if self.runs else (None, None)
+        order = np.argsort(ranks, kind="stable")
+        return PriorityExplanation(
+            self.name,
+            self.plan.name,
+            rank + 1,
+            int(ranks.max()) + 1,
+            tuple(self.instance.users[n] for n in order if self.waits[n]),
+            better=better,
+            worse=worse,
+            runs=self.runs,
+            notes=self.past.notes,
+            question=self.question,
+            **more,
+        )
 
 
 def _tasks(held: npt.ArrayLike, instance: Instance) -> FloatArray:
@@ -248,18 +286,6 @@ def _rate(instance: Instance, tasks: FloatArray, weights: Billing) -> FloatArray
     each = billed(weights, instance.demands_by_kind)
     on_rows = each if each.shape[1] == 1 else each[:, instance.kind_of]
     return np.asarray((tasks * on_rows).sum(axis=1))
-
-
-def _later(half_life: float) -> Callable[[FloatArray, FloatArray, float], FloatArray]:
-    """Return U(t) from U(0), the rate and t."""
-
-    def at(used: FloatArray, rate: FloatArray, seconds: float) -> FloatArray:
-        if math.isinf(half_life):
-            return np.asarray(used + rate * seconds)
-        z = 2.0 ** (-seconds / half_life)
-        return np.asarray(used * z + rate * half_life / math.log(2) * (1 - z))
-
-    return at
 
 
 def _crossing(one: tuple[float, float], other: tuple[float, float], half_life: float) -> float:
@@ -294,150 +320,80 @@ def _changes(
     return found.get("better"), found.get("worse")
 
 
-def _by_tree(
-    instance: Instance,
-    name: str,
-    plan: Baseline,
-    past: PastUsage,
-    rate: FloatArray,
-    waits: npt.NDArray[np.bool_],
-    runs: bool,
-    question: dict[str, Any],
-) -> PriorityExplanation:
-    tree, half_life = instance.tree, plan.half_life
-    weights = np.asarray(instance.weights, float)
-    fair, later = FairTree(tree, weights), _later(half_life)
-    used, of_queues = past.faded(half_life)
-    still = np.zeros(of_queues.size)
+def _by_tree(asked: _Asked) -> PriorityExplanation:
+    instance, name, half_life, rate = asked.instance, asked.name, asked.plan.half_life, asked.rate
+    tree = instance.tree
+    fair = FairTree(tree, np.asarray(instance.weights, float))
+    used, of_queues = asked.past.faded(half_life)
     inside = np.array([name in tree.path(int(node)) for node in tree.user_node]) if name not in instance.users else None
-    mine = instance.index(name) if inside is None else -1
     if inside is not None and not inside.any():
         raise InvalidInstance(f'no user is in the queue "{name}"; name one that has users')
+    members = np.array([instance.index(name)]) if inside is None else np.flatnonzero(inside)
 
     def rank_at(seconds: float) -> tuple[int, IntArray]:
-        ranks = fair.ranks(later(used, rate, seconds), later(of_queues, still, seconds))
-        return int(ranks[mine] if inside is None else ranks[inside].min()), ranks
+        ranks = fair.ranks(asked.later(used, rate, seconds), asked.later(of_queues, np.zeros(of_queues.size), seconds))
+        return int(ranks[members].min()), ranks
 
-    rank, ranks = rank_at(0.0)
-    first = mine if inside is None else int(np.flatnonzero(inside)[np.argmin(ranks[inside])])
-    node_used = tree.below.astype(float) @ used
-    node_rate = tree.below.astype(float) @ rate
-    for queue in range(1, tree.n_nodes):
-        above = queue
-        while above >= 0:
-            node_used[above] += of_queues[queue - 1]
-            above = int(tree.parent[above])
-    way, times = [], []
-    at: list[tuple[int, int | None]] = []  # node above, and the child node (None: the user)
-    if inside is None:
-        at.append((int(tree.user_node[first]), None))
-        node = int(tree.user_node[first])
-    else:
-        node = tree.index(name)
-    while node:
-        at.append((int(tree.parent[node]), node))
-        node = int(tree.parent[node])
-    for above, child in reversed(at):
-        users, nodes = np.flatnonzero(tree.user_node == above), np.flatnonzero(tree.parent == above)
-        shares = np.concatenate([weights[users], np.asarray(tree.weights, float)[nodes]])
-        has = np.concatenate([used[users], node_used[nodes]])
-        grows = np.concatenate([rate[users], node_rate[nodes]])
-        k = int(np.flatnonzero(users == first)[0]) if child is None else users.size + int(np.flatnonzero(nodes == child)[0])
-        part = shares / shares.sum() if shares.sum() else np.zeros(shares.size)
-        used_part = has / has.sum() if has.sum() else np.zeros(has.size)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            level = np.where(part == 0, 0.0, np.where(has == 0, np.inf, part / used_part))
-        digits = same_digits(level)
+    first = int(members[np.argmin(rank_at(0.0)[1][members])])
+    siblings = fair.siblings
+    nodes = siblings.of_nodes(used, of_queues)
+    has, grows = np.concatenate([nodes[1:], used]), np.concatenate([siblings.of_nodes(rate)[1:], rate])
+    levels = same_digits(fair.level_fairshare(used, of_queues))
+    child = siblings.n_queues + first if inside is None else tree.index(name) - 1
+    way: list[Place] = []
+    times = [0.0]
+    while True:
+        above = int(siblings.above[child])
+        others = np.flatnonzero(siblings.above == above)
         way.append(
             Place(
-                instance.users[first] if child is None else tree.name(child),
+                instance.users[first] if child >= siblings.n_queues else tree.name(child + 1),
                 tree.name(above) if above else None,
-                float(part[k]),
-                float(used_part[k]),
-                float(level[k]),
-                1 + int((digits > digits[k]).sum()),
-                shares.size,
+                float(fair.shares[child]),
+                float(has[child] / nodes[above]) if nodes[above] else 0.0,
+                float(levels[child]),
+                1 + int((levels[others] > levels[child]).sum()),
+                others.size,
             )
         )
-        for j in range(shares.size):
-            if j != k and shares[j] and shares[k]:
-                one, other = ((float(has[m] / shares[m]), float(grows[m] / shares[m])) for m in (k, j))
-                times.append(_crossing(one, other, half_life))
-                times.append(0.0)
-    better, worse = _changes(times, rank_at, half_life, instance.users, first) if runs else (None, None)
-    return PriorityExplanation(
-        name,
-        plan.name,
-        rank + 1,
-        int(ranks.max()) + 1,
-        _next(instance, ranks, waits),
-        tuple(way),
-        better=better,
-        worse=worse,
-        runs=runs,
-        notes=past.notes,
-        question=question,
-    )
+        for other in others.tolist():
+            if other != child and siblings.weights[other] and siblings.weights[child]:
+                one, two = ((float(has[k] / siblings.weights[k]), float(grows[k] / siblings.weights[k])) for k in (child, other))
+                times.append(_crossing(one, two, half_life))
+        if not above:
+            break
+        child = above - 1
+    return asked.found(rank_at, first, times, way=tuple(reversed(way)))
 
 
-def _by_priority(
-    instance: Instance,
-    name: str,
-    plan: Baseline,
-    past: PastUsage,
-    rate: FloatArray,
-    waits: npt.NDArray[np.bool_],
-    runs: bool,
-    question: dict[str, Any],
-) -> PriorityExplanation:
-    half_life, mine = plan.half_life, instance.index(name)
-    fading, later = math.log(2) / half_life, _later(half_life)
-    used, _ = past.faded(half_life)
+def _by_priority(asked: _Asked) -> PriorityExplanation:
+    instance, half_life, rate = asked.instance, asked.plan.half_life, asked.rate
+    mine, fade = instance.index(asked.name), math.log(2) / half_life
+    least = _LEAST / fade
     weights = np.asarray(instance.weights, float)
     factor = np.divide(1.0, weights, out=np.full(weights.size, np.inf), where=weights > 0)
-    used = np.maximum(used, _LEAST / fading)
+    used = np.maximum(asked.past.faded(half_life)[0], least)
 
     def priorities(seconds: float) -> FloatArray:
-        return np.asarray(same_digits(np.maximum(later(used, rate, seconds) * fading, _LEAST) * factor))
+        return np.asarray(same_digits(np.maximum(asked.later(used, rate, seconds) * fade, _LEAST) * factor))
 
     def rank_at(seconds: float) -> tuple[int, IntArray]:
         ranks = np.unique(priorities(seconds), return_inverse=True)[1]
         return int(ranks[mine]), np.asarray(ranks, np.int64)
 
-    now = priorities(0.0)
-    rank, ranks = rank_at(0.0)
-    least = _LEAST / fading
+    def course(n: int) -> tuple[float, float]:
+        return float(used[n] * factor[n]), float(rate[n] * factor[n])
+
     times = [0.0]
-    for n in range(weights.size):
-        times.append(_crossing((float(used[n]), float(rate[n])), (least, least * fading), half_life))  # the smallest priority is reached
-        if n != mine and weights[n] and weights[mine]:
-            one, other = ((float(used[m] * factor[m]), float(rate[m] * factor[m])) for m in (mine, n))
-            times.append(_crossing(one, other, half_life))
-            for m, k in ((mine, n), (n, mine)):  # one of them is at the smallest priority
-                times.append(_crossing((float(used[m] * factor[m]), float(rate[m] * factor[m])), (least * factor[k], 0.0), half_life))
-                bound = least * factor[k] * fading
-                times.append(_crossing((float(used[m] * factor[m]), float(rate[m] * factor[m])), (least * factor[k], bound), half_life))
-    better, worse = _changes(times, rank_at, half_life, instance.users, mine) if runs else (None, None)
-    claims = np.where(waits & np.isfinite(now), 1 / now, 0.0)
+    for n in np.flatnonzero(weights > 0).tolist():
+        lowest = float(least * factor[n])
+        times.append(_crossing(course(n), (lowest, lowest * fade), half_life))  # the smallest priority is reached
+        if n != mine and weights[mine]:
+            times.append(_crossing(course(mine), course(n), half_life))
+            for m, k in ((mine, n), (n, mine)):  # one of them stays at the smallest priority
+                lowest = float(least * factor[k])
+                times.append(_crossing(course(m), (lowest, lowest * fade), half_life))
+    now = priorities(0.0)
+    claims = np.where(asked.waits & np.isfinite(now), 1 / now, 0.0)
     part = float(claims[mine] / claims.sum()) if claims[mine] else math.nan
-    return PriorityExplanation(
-        name,
-        plan.name,
-        rank + 1,
-        int(ranks.max()) + 1,
-        _next(instance, ranks, waits),
-        priority=float(now[mine]),
-        best=float(now.min()),
-        part=part,
-        better=better,
-        worse=worse,
-        runs=runs,
-        notes=past.notes,
-        question=question,
-    )
-
-
-def _next(instance: Instance, ranks: IntArray, waits: npt.NDArray[np.bool_]) -> tuple[str, ...]:
-    """Return the users who wait, by rank."""
-    order = np.argsort(ranks, kind="stable")
-    return tuple(instance.users[n] for n in order if waits[n])
+    return asked.found(rank_at, mine, times, priority=float(now[mine]), best=float(now.min()), part=part)

@@ -17,6 +17,7 @@ from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import number_distinct
 from fairopt.instance.limits import Limit
+from fairopt.instance.tree import Tree
 from fairopt.program.events import Change
 from fairopt.simulation.by_server import of_streams
 from fairopt.simulation.stream_limits import LimitUse, by_streams, explicit
@@ -25,6 +26,8 @@ from fairopt.wording import did_you_mean, joined, plural
 
 __all__ = ["Streams", "streams_of"]
 
+_PERIODS = 100  # of an allocation with a memory, in a half-life
+_MOMENTS = 1000  # of them in the time over which jobs are submitted, where nothing fades
 _KIND = {"leave": Change.LEAVE, "join": Change.JOIN, "remove": Change.REMOVE, "add": Change.ADD}
 
 
@@ -78,6 +81,21 @@ class Streams:
     def tree(self) -> Instance | None:
         """The instance of the owners if they are a tree, None if they are a flat list with weights."""
         return self.owners if self.owners is not None and self.owners.is_tree else None
+
+    @property
+    def weighted_tree(self) -> tuple[Tree, FloatArray]:
+        """The tree of the owners, and the weights of the owners in it; a flat list is a tree without queues."""
+        return (Tree.of((), [None] * len(self.users)), self.weights) if self.tree is None else (self.tree.tree, self.tree.weights)
+
+    def period(self, half_life: float = np.inf) -> float:
+        """Return how long an allocation with a memory lasts by default, in seconds.
+
+        It is a hundredth of a half-life; of an infinite one, a thousandth of the time over which jobs are submitted.
+        """
+        if np.isfinite(half_life):
+            return half_life / _PERIODS
+        length = float(self.trace.submit[-1] - self.trace.submit[0])
+        return length / _MOMENTS if length > 0 else 1.0
 
     @property
     def limits(self) -> tuple[Limit, ...]:

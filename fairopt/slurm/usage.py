@@ -72,7 +72,8 @@ def read_sshare(path: str | os.PathLike[str]) -> list[Used]:
         if usage > 0:
             own = [f"{account}/{user}/{partition}"] if user and partition else []
             own += [f"{account}/{user}"] if user else []
-            found.append(Used((*own, *_above(account, parents), *([user] if user else [])), (usage,)))
+            names = (*own, *_above(account, parents), *([user] if user else []))
+            found.append(Used(names or (account,), (usage,)))  # of the root: of nobody
     return found
 
 

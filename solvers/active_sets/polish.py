@@ -1,7 +1,7 @@
 """The polish of alpha-fair answers: from an approximate answer of any engine, with its prices, to the exact one nearby.
 
 An approximate answer shows its active sets: which pairs are used, and which limits are full. With these sets fixed, the KKT conditions
-are equations, which Newton's method solves to rounding (`fairopt.solvers.active_sets.active_sets`). In a trade-off, the worth of the total
+are equations, which Newton's method solves to rounding (`fairopt.solvers.active_sets.sets`). In a trade-off, the worth of the total
 is one more unknown (`fairopt.solvers.active_sets.tradeoff`). Users whom a limit on tasks stops have lower weights there
 (`fairopt.solvers.active_sets.stopped`).
 
@@ -17,8 +17,8 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.program import AlphaFair, Program, Solution, Tradeoff
-from fairopt.solvers.active_sets.active_sets import solve_near
 from fairopt.solvers.active_sets.problem import AlphaFairProblem, Point
+from fairopt.solvers.active_sets.sets import solve_near
 from fairopt.solvers.active_sets.settings import SETTINGS
 from fairopt.solvers.active_sets.stopped import with_full_weights, with_lower_weights
 from fairopt.solvers.active_sets.tradeoff import find_total_worth

@@ -12,7 +12,7 @@ everything, with the products that it happens to have, first to the right phi an
 The unknowns are the logarithms of x, s, p, z, y and t, in which the products are linear; a step is Newton's on the three linear conditions,
 as long as their residuals stay small. In logarithms, users with little and with much converge together, however many orders of magnitude
 lie between them: at alpha = 0.1 a thousandth of the weight asks for 1e-30 of the tasks, at alpha = 10 a third of the tasks has 59,049 times
-the marginal worth. Near the end, where the active sets show, their equations are solved (`fairopt.solvers.active_sets.active_sets`).
+the marginal worth. Near the end, where the active sets show, their equations are solved (`fairopt.solvers.active_sets.sets`).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.solvers.active_sets.active_sets import ActiveSets, negligible_users, solve_on_sets, with_demands
 from fairopt.solvers.active_sets.kkt import KKTSystem
 from fairopt.solvers.active_sets.problem import AlphaFairProblem, Point
+from fairopt.solvers.active_sets.sets import ActiveSets, negligible_users, solve_on_sets, with_demands
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point.settings import SETTINGS
 

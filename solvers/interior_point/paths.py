@@ -17,9 +17,9 @@ import numpy as np
 
 from fairopt.errors import NoSolution
 from fairopt.program import AlphaFair, Equalize, Leximin, Program, Solution, Total, Tradeoff, TreeFilling
-from fairopt.solvers.active_sets.active_sets import solve_near
 from fairopt.solvers.active_sets.polish import polish
 from fairopt.solvers.active_sets.problem import AlphaFairProblem, Point
+from fairopt.solvers.active_sets.sets import solve_near
 from fairopt.solvers.active_sets.stopped import with_full_weights, with_lower_weights
 from fairopt.solvers.active_sets.tradeoff import find_total_worth
 from fairopt.solvers.backend import Deadline

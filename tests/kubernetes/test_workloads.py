@@ -130,9 +130,16 @@ def test_nodes_and_pods_in_every_form(tmp_path: Path, monkeypatch: pytest.Monkey
     if form == "documents":
         text = "# all\n" + "".join(f"---\n{yaml.safe_dump(each)}" for each in listed)
     path.write_text(json.dumps({"items": listed}) if form == "json" else text)
-    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     source = "-" if form == "stdin" else path
     assert fo.import_kubernetes(source).instance == fo.import_kubernetes(source if form != "stdin" else path, path).instance
+
+
+def test_the_standard_input_has_the_limit_of_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What never ends is refused, not read."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"kind: List\nitems: []\n" + b"#" * 5000)))
+    with fo.reading_limit(max_bytes=4000), pytest.raises(fo.InvalidInstance, match="standard input holds more than"):
+        fo.import_kubernetes("-")
 
 
 def test_pods_that_are_given_as_nodes_are_refused(tmp_path: Path) -> None:

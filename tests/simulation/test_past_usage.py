@@ -49,6 +49,9 @@ def test_associations_of_slurm(tmp_path: Path) -> None:
     assert found.users[:, 0].tolist() == [300, 150, 0]
     assert found.queues[:, 0].tolist() == [250, 0, 300]  # gone 200 and 50 of nobody; eve 250 and 50 of nobody
     assert found.notes == ()
+    path.write_text(SSHARE.replace("root||||1000||", "root||||2000||"))
+    note = 'the usage of "root" is left out: the cluster has no such owner; it is 50 % of what is stated'
+    assert past_usage(path, tree()).notes == (note,)
 
 
 def test_real_priorities_of_htcondor(tmp_path: Path) -> None:

@@ -92,4 +92,6 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     data = json.loads(run(*line, "--queue", "optics", "--json").stdout)
     assert [place["name"] for place in data["way"]] == ["lab", "optics"]
     jsonschema.validate(data, json.loads(run("schema", "result").stdout))
+    message = flat(run(*line, "--user", "bob", "--only", "cpu", "--time-limit", 5, status=2).stderr)
+    assert "a scheduler of jobs has no notion; leave --only and --time-limit out" in message
     assert "give --scheduler" in flat(run("explain", tmp_path / "lab.yaml", "--user", "bob", "--billing", "cpu=1", status=2).stderr)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fairopt.planning import Plan
+from fairopt.analysis.planning import Plan
 from fairopt.show.blocks import GAP, Block, Note
 from fairopt.show.table import Table, ids, names, numbers, words
 from fairopt.wording import joined, plural

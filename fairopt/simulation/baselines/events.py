@@ -25,7 +25,6 @@ from functools import partial
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
-from fairopt.instance.tree import Tree
 from fairopt.program.events import Change
 from fairopt.simulation.baselines.fair_tree import FairTree
 from fairopt.simulation.baselines.options import Baseline, unit_of
@@ -86,8 +85,7 @@ class _Scheduler:
 
     def __init__(self, run: JobRun, streams: Streams, baseline: Baseline) -> None:
         self.run, self.baseline = run, baseline
-        weights = streams.weights if streams.tree is None else streams.tree.weights
-        tree = Tree.of((), [None] * weights.size) if streams.tree is None else streams.tree.tree
+        tree, weights = streams.weighted_tree
         past = baseline.known.past
         self.usage: FadingUsage | WindowUsage | None = None
         if baseline.order == "fairtree":

@@ -27,29 +27,26 @@ import numpy as np
 
 from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tree import Tree
+from fairopt.simulation.baselines.siblings import Siblings
 from fairopt.simulation.baselines.usage import same_digits
 
 __all__ = ["FairTree"]
 
 
 class FairTree:
-    """The tree of accounts. Ranks depend on the usage alone."""
+    """The tree of accounts. Ranks depend on the usage alone.
+
+    Attributes
+    ----------
+    siblings : Siblings
+    shares : array (queues + users,)
+        S of the queues, then of the users.
+    """
 
     def __init__(self, tree: Tree, weights: FloatArray) -> None:
+        self.siblings = Siblings(tree, weights)
+        self.shares = self.siblings.parts()
         node = tree.user_node
-        of_children = np.bincount(node, weights=weights, minlength=tree.n_nodes)
-        np.add.at(of_children, tree.parent[1:], tree.weights[1:])
-        self._below = tree.below.astype(float)
-        self._inside = np.zeros((tree.n_nodes, tree.n_nodes - 1))  # queues in nodes
-        for queue in range(1, tree.n_nodes):
-            above = queue
-            while above >= 0:
-                self._inside[above, queue - 1] = 1.0
-                above = int(tree.parent[above])
-        self._parent, self._node = tree.parent[1:], node
-        self._part = np.divide(weights, of_children[node], out=np.zeros(weights.size), where=of_children[node] > 0)
-        of_siblings = of_children[self._parent]
-        self._node_part = np.divide(tree.weights[1:], of_siblings, out=np.zeros(of_siblings.size), where=of_siblings > 0)
         deepest = int(tree.depth.max(initial=0)) + 1
         self._way = np.full((weights.size, deepest), -1)  # associations from the root down; -1: beyond the user
         self._length = tree.depth[node] + 1
@@ -65,16 +62,12 @@ class FairTree:
 
         ``usage`` is that of the users; ``of_queues``, (queues,), what queues used beyond their users.
         """
-        sums = self._below @ usage
-        if of_queues is not None:
-            sums = sums + self._inside @ of_queues
-        used = np.concatenate([sums[1:], usage])
-        of_parent = np.concatenate([sums[self._parent], sums[self._node]])
-        part = np.concatenate([self._node_part, self._part])
+        nodes = self.siblings.of_nodes(usage, of_queues)
+        used, of_parent = np.concatenate([nodes[1:], usage]), nodes[self.siblings.above]
         with np.errstate(divide="ignore", invalid="ignore"):
-            level: FloatArray = part * of_parent / used
+            level: FloatArray = self.shares * of_parent / used
         level[used == 0] = np.inf
-        level[part == 0] = 0.0
+        level[self.shares == 0] = 0.0
         return level
 
     def ranks(self, usage: FloatArray, of_queues: FloatArray | None = None) -> IntArray:

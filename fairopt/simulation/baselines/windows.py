@@ -23,6 +23,7 @@ import numpy as np
 
 from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tree import Tree
+from fairopt.simulation.baselines.siblings import Siblings
 from fairopt.simulation.baselines.usage import same_digits
 from fairopt.simulation.keeping import State
 
@@ -36,15 +37,12 @@ def targets(tree: Tree, weights: FloatArray) -> FloatArray:
     >>> targets(Tree.of([Queue("lab", weight=3), Queue("club")], ["lab", "lab", "club"]), np.array([1.0, 2.0, 1.0])).tolist()
     [0.25, 0.5, 0.25]
     """
-    node = tree.user_node
-    of_children = np.bincount(node, weights=weights, minlength=tree.n_nodes)
-    np.add.at(of_children, tree.parent[1:], tree.weights[1:])
-    parts = np.ones(tree.n_nodes)
+    part = Siblings(tree, weights).parts()
+    whole = np.ones(tree.n_nodes)
     for queue in tree.downwards():
         if queue:
-            above = int(tree.parent[queue])
-            parts[queue] = parts[above] * float(tree.weights[queue]) / of_children[above] if of_children[above] else 0.0
-    return np.asarray(np.divide(weights * parts[node], of_children[node], out=np.zeros(node.size), where=of_children[node] > 0))
+            whole[queue] = whole[tree.parent[queue]] * part[queue - 1]
+    return np.asarray(whole[tree.user_node] * part[tree.n_nodes - 1 :])
 
 
 def by_distance(wanted: FloatArray, effective: FloatArray) -> IntArray:

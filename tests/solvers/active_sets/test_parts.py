@@ -8,8 +8,8 @@ import pytest
 import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.program import AlphaFair, Solution, Tradeoff
-from fairopt.solvers.active_sets.active_sets import solve_near
 from fairopt.solvers.active_sets.problem import AlphaFairProblem, Point
+from fairopt.solvers.active_sets.sets import solve_near
 from fairopt.solvers.active_sets.stopped import with_full_weights, with_lower_weights
 from fairopt.solvers.active_sets.tradeoff import find_total_worth
 from fairopt.solvers.backend import Deadline

@@ -12,10 +12,10 @@ from instances import instance_of_extremes
 import fairopt as fo
 from fairopt.program import AlphaFair, Program, Solution, Tradeoff
 from fairopt.solvers.active_sets import kkt
-from fairopt.solvers.active_sets.active_sets import negligible_users
 from fairopt.solvers.active_sets.kkt import KKTSystem
 from fairopt.solvers.active_sets.polish import polish
 from fairopt.solvers.active_sets.problem import AlphaFairProblem, Point
+from fairopt.solvers.active_sets.sets import negligible_users
 from fairopt.solvers.active_sets.settings import SETTINGS
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.via_cvxpy.engine import CVXPY

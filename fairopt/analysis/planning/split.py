@@ -21,10 +21,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
+from fairopt.analysis.planning.held import Held, Part
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tolerances import FITS
-from fairopt.planning.held import Held, Part
 from fairopt.program import Feature, LimitKind, Limits, Program, Solution, TreeFilling
 from fairopt.program.goals import Total
 from fairopt.solvers import candidates

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fairopt.planning.held import HeldRow, read_held
-from fairopt.planning.planning import plan
-from fairopt.planning.result import Action, Plan
+from fairopt.analysis.planning.held import HeldRow, read_held
+from fairopt.analysis.planning.planning import plan
+from fairopt.analysis.planning.result import Action, Plan
 
 __all__ = ["Action", "HeldRow", "Plan", "plan", "read_held"]

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.planning import Action, HeldRow, read_held
-from fairopt.planning.planning import plan
+from fairopt.analysis.planning import Action, HeldRow, read_held
+from fairopt.analysis.planning.planning import plan
 
 SMALL = 60  # random instances
 

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fairopt.analysis.planning.result import Action
+from fairopt.analysis.planning.split import Outcome, Split
 from fairopt.instance import FloatArray
-from fairopt.planning.result import Action
-from fairopt.planning.split import Outcome, Split
 from fairopt.program import LimitKind
 
 __all__ = ["ordered"]

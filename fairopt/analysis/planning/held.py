@@ -266,9 +266,13 @@ def whole(tasks: float, what: str) -> int:
         It is negative, or not whole.
     """
     value = float(tasks)
-    if not (np.isfinite(value) and value >= 0 and abs(value - round(value)) <= WRITTEN):
+    if not _is_whole(value):
         raise InvalidInstance(f"{what}: a plan is about whole tasks, and {exactly(value)} is no whole number >= 0 of them")
     return round(value)
+
+
+def _is_whole(tasks: float) -> bool:
+    return bool(np.isfinite(tasks) and tasks >= 0 and abs(tasks - round(tasks)) <= WRITTEN)
 
 
 def read_held(path: Path, instance: Instance) -> list[HeldRow]:
@@ -301,7 +305,7 @@ def _rows(table: Table, instance: Instance) -> list[HeldRow]:
         if server not in known and "#" not in server:
             hint = did_you_mean(server, known)
             table.wrong(k, f'there is no server "{server}"{hint}; name a host or a row of servers of the instance', "server")
-        if not (np.isfinite(tasks) and tasks >= 0 and abs(tasks - round(tasks)) <= WRITTEN):
+        if not _is_whole(tasks):
             table.wrong(k, f"expected a whole number of tasks >= 0, found {exactly(tasks)}: a plan is about whole tasks", "tasks")
             continue
         if flag.casefold() not in (*_YES, *_NO):

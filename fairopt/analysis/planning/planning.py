@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.analysis.planning.held import Held, Part, rows_of
+from fairopt.analysis.planning.order import ordered
+from fairopt.analysis.planning.result import Plan
+from fairopt.analysis.planning.split import Outcome, Split, best_within, fewest_stops
 from fairopt.errors import InvalidInstance, NoSolution
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.instance.tolerances import FITS
 from fairopt.models import Notion, Sharing
-from fairopt.planning.held import Held, Part, rows_of
-from fairopt.planning.order import ordered
-from fairopt.planning.result import Plan
-from fairopt.planning.split import Outcome, Split, best_within, fewest_stops
 from fairopt.program import Program
 from fairopt.results import options_of
 from fairopt.solvers.backend import Deadline
@@ -47,7 +47,7 @@ def plan(
     instance : Instance
     held : file, frame, mapping, array, Allocation, or list of HeldRow
         What runs: a table with the columns ``user``, ``server`` and ``tasks``, and if wanted ``gang``, ``protected`` and ``name``
-        (:mod:`fairopt.planning.held`); or a mapping from (user, server) to tasks; or (users, servers) tasks.
+        (:mod:`fairopt.analysis.planning.held`); or a mapping from (user, server) to tasks; or (users, servers) tasks.
     notion : str or Notion
         The target; options as in ``"proportional:alpha=2"``.
     budget : int, optional
