@@ -20,6 +20,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 
 from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
@@ -135,14 +136,29 @@ def read_qos(path: str | os.PathLike[str] | None, account: Account) -> dict[str,
 def tiers_of(qos: Mapping[str, Qos]) -> dict[str, int]:
     """Return the tier of each QOS that preempts others: one more than that of the highest that it preempts.
 
-    A QOS that is preempted by one that it preempts is not above it.
+    QOS that preempt each other, directly or by way of others, are in one tier.
     """
+    preempts = {name: [other for other in each.preempts if other in qos and other != name] for name, each in qos.items()}
+    reached = {name: _reached(name, preempts) for name in qos}
+    below: dict[str, set[str]] = {}
+    for name in qos:
+        alike = {name, *(other for other in reached[name] if name in reached[other])}
+        below[name] = {other for each in alike for other in preempts[each]} - alike
+    tiers: dict[str, int] = {}
+    for name in TopologicalSorter(below).static_order():  # what is preempted comes first
+        tiers[name] = 1 + max((tiers[other] for other in below[name]), default=-1)
+    return {name: tiers[name] for name in qos if tiers[name]}
 
-    def tier(name: str, above: tuple[str, ...]) -> int:
-        below = [other for other in qos[name].preempts if other in qos and other not in above and other != name]
-        return 1 + max((tier(other, (*above, name)) for other in below), default=-1)
 
-    return {name: found for name in qos if (found := tier(name, ()))}
+def _reached(name: str, preempts: Mapping[str, Sequence[str]]) -> set[str]:
+    """Return the QOS that one preempts, directly or by way of others."""
+    found: set[str] = set()
+    left = [name]
+    while left:
+        more = [other for other in preempts[left.pop()] if other not in found]
+        found.update(more)
+        left += more
+    return found
 
 
 def _read(part: Part) -> Qos:

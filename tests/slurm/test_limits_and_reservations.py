@@ -10,6 +10,8 @@ import pytest
 from support.slurm_records import import_records, job, node
 
 import fairopt as fo
+from fairopt.clusters.account import Account
+from fairopt.slurm.qos import read_qos, tiers_of
 
 ONE = "cpu=1,mem=1M,node=1"
 TREE = "Account|User|Share|GrpJobs|MaxJobs\nroot||1||\n a||1||\n  a|ann|1||\n  a|ben|1||\n b||1|3|\n  b|ann|1||2\n"
@@ -121,6 +123,16 @@ def test_the_qos_of_a_partition_comes_before_that_of_a_job(tmp_path: Path) -> No
         qos = written(tmp_path, "qos.txt", f"Name|Flags|MaxTRESPU\npart||cpu=3\nsmall|{flags}|cpu=8\n")
         found = import_records(tmp_path, [node("n1")], [waiting(1, "a", "ann", qos="small")], qos=qos, partitions=partitions)
         assert tasks(found) == pytest.approx({"a": most})
+
+
+def test_tiers_of_many_qos(tmp_path: Path) -> None:
+    """Sixty, each of which preempts all before it: sixty tiers, at once. Two that preempt each other are in one."""
+    names = [f"q{n}" for n in range(60)]
+    rows = [f"{name}|{n}|{','.join(names[:n])}" for n, name in enumerate(names)]
+    found = read_qos(written(tmp_path, "qos.txt", "\n".join(["Name|Priority|Preempt", *rows]) + "\n"), Account(lenient=False))
+    assert tiers_of(found) == {name: n for n, name in enumerate(names) if n}
+    path = written(tmp_path, "qos.txt", "Name|Priority|Preempt\na|0|b\nb|5|a,c\nc|9|\n")
+    assert tiers_of(read_qos(path, Account(lenient=False))) == {"a": 1, "b": 1}
 
 
 def test_a_qos_that_preempts_others_is_a_tier(tmp_path: Path) -> None:
