@@ -96,5 +96,5 @@ def test_a_weight_of_0_is_said(kind: str) -> None:
 
 def test_an_export_that_is_not_read_back_says_so() -> None:
     """Tasks that do other work on other servers."""
-    pool = fo.Instance([[8], [8]], [[1], [1]], users=["a", "b"], resources=["cpu"], speeds=[[1, 0.5], [1, 1]])
+    pool = fo.Instance([[8], [8]], [[1], [1]], users=["a", "b"], resources=["cpu"], speeds=[[1.0, 0.5], [1.0, 1.0]])
     assert any("the export was not read back: tasks take other amounts" in note for note in fo.export_kueue(fo.solve(pool, "drfh")).notes)
