@@ -9,6 +9,8 @@ offers nothing; jobs on it count as demand, but not as running.
 array counts once for each of its remaining tasks, as far as its limit (``--array=1-20%2``) lets them run at once. A job that is held or
 waits for another job is not demand. The components of a heterogeneous job count as jobs of their own.
 
+**Pieces of GPUs** (``gres/shard``, ``gres/mps``) and their GPUs are one device: :mod:`fairopt.slurm.pieces`.
+
 **Where.** The partitions of the job (a node lists its own; ``partitions`` adds those that another answer lists), unless they are left out;
 its features with ``&``, ``|`` and parentheses, the types of its GPUs, required and excluded nodes.
 
@@ -56,6 +58,7 @@ from fairopt.slurm.queues import OF_QOS, Associations
 from fairopt.slurm.reading import read_records
 from fairopt.slurm.reservations import Reservations
 from fairopt.slurm.sacct_window import average_jobs
+from fairopt.slurm.shards import Shards, without_pieces
 from fairopt.slurm.sizes import Size, Sizes
 from fairopt.wording import joined, plural
 
@@ -192,6 +195,9 @@ def import_slurm(
     all_sizes = Sizes((job for job, _ in kept), offered, member, account)
     on_nodes = [all_sizes.of(job, allowed[place]) for (job, _), place in zip(kept, place_of, strict=True)]
     all_sizes.note()
+    shards = Shards(listed, account)
+    on_nodes = shards.sizes([job for job, _ in kept], on_nodes, [allowed[place] for place in place_of], offered)
+    offered = without_pieces(offered)
     generic = sorted({name for size in on_nodes for name in size.demand} - {"cpu", "memory"})
     resources = ["cpu", "memory", *generic]
     of_cluster = Licenses(licenses, resources, account)
@@ -209,6 +215,7 @@ def import_slurm(
     tiers = tiers_of(limiting)
     row = {place: j for j, place in enumerate(allowed)}
     tree = Associations(associations, listed_jobs, of_cluster.resource, account, tiers) if associations is not None else None
+    shards.note({name for each in limiting.values() for some in each.limits for name in some.tres} | (tree.limited if tree else set()))
     named = NamedLimits(limiting, member, tree, of_cluster.resource, offered, account)
     queue = [tree.queue_of(job) for job, _ in kept] if tree is not None else _queues_of_tiers([job for job, _ in kept], tiers)
     whose = {} if queue is None else {name: (job.account, job.user) for name, (job, _) in zip(queue, kept, strict=True)}

@@ -13,6 +13,7 @@ from typing import Any
 
 from fairopt.clusters.json_export import Part
 from fairopt.instance.hosts import unfolded
+from fairopt.slurm.pieces import card_type
 from fairopt.slurm.reading import parsed
 from fairopt.slurm.syntax import array_size, features, finite, gres, number, tres, words
 
@@ -241,7 +242,7 @@ def amounts_of(part: Part) -> dict[str, float]:
 
 def _types(part: Part) -> set[str]:
     names = (name.removeprefix("gres/") for name in parsed(part, tres) if name.startswith("gres/"))
-    return {name for name in names if ":" in name}
+    return {card_type(name) for name in names if ":" in name}
 
 
 def _request(part: Part) -> Request:
@@ -259,7 +260,7 @@ def _request(part: Part) -> Request:
         for base, kind, amount in parsed(part.get(key), gres):
             if base not in _NO_GENERIC and "/" not in base:
                 generic[base] = generic.get(base, 0.0) + amount * times
-                types |= {f"{base}:{kind}"} if kind else set()
+                types |= {card_type(f"{base}:{kind}")} if kind else set()
     if not set(amounts) - {"cpu", "memory"}:  # generic resources are only in TRES strings where accounting tracks them
         amounts |= generic
     by_generic = sum(amount * amounts.get(base, 0.0) for base, _, amount in parsed(part.get("cpus_per_tres"), gres))

@@ -12,6 +12,7 @@ from fairopt.clusters.json_export import Part
 from fairopt.instance import BoolArray
 from fairopt.instance.hosts import unfolded
 from fairopt.slurm.jobs import Job
+from fairopt.slurm.pieces import pieces_of
 from fairopt.slurm.reading import parsed, read_records
 from fairopt.slurm.syntax import Features, features, finite, gres, number, words
 
@@ -33,6 +34,7 @@ class Node:
     offers: dict[str, float]
     threads: float  # CPUs of a core
     types: set[str]  # "gpu:a100"
+    pieces: dict[str, int]  # how many pieces a card has: "shard", "shard:a100"
     features: set[str]
     partitions: list[str]
     closed: str
@@ -59,9 +61,11 @@ def read_node(part: Part) -> Node:
     memory = finite(part["real_memory"]) - finite(part.get("specialized_memory"))
     offers = {"cpu": effective or finite(part["cpus"]), "memory": max(memory, 0.0) / 1024}
     types = set()
-    for name, kind, amount in parsed(part.get("gres"), gres):
+    generic = parsed(part.get("gres"), gres)
+    pieces = pieces_of(generic)
+    for name, kind, amount in generic:
         offers[name] = offers.get(name, 0.0) + amount
-        if kind:
+        if kind and name not in pieces:  # pieces are of the type of their cards
             types.add(f"{name}:{kind}")
     closed = sorted(states & _CLOSED)
     return Node(
@@ -70,6 +74,7 @@ def read_node(part: Part) -> Node:
         offers,
         finite(part.get("threads")) or 1.0,
         types,
+        pieces,
         set(words(part.get("active_features")) or words(part.get("features"))),
         words(part.get("partitions")),
         closed[0].lower() if closed else "",

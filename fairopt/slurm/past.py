@@ -25,10 +25,12 @@ from fairopt.slurm.jobs import Job, read_job
 from fairopt.slurm.licenses import Licenses
 from fairopt.slurm.named_limits import NamedLimits
 from fairopt.slurm.nodes import Node, read_node
+from fairopt.slurm.pieces import card_type
 from fairopt.slurm.queues import Associations
 from fairopt.slurm.reading import read_records
 from fairopt.slurm.sacct import Sacct
 from fairopt.slurm.sacct_log import Places
+from fairopt.slurm.shards import without_pieces
 from fairopt.slurm.syntax import features
 from fairopt.slurm.text import Record
 
@@ -61,7 +63,7 @@ def cluster_of_log(
         With the file and the place in it: what is wrong, and what to do.
     """
     account = Account(lenient)
-    listed = account.unique(account.read(read_records(nodes, "nodes"), read_node, "node"), "node")
+    listed = without_pieces(account.unique(account.read(read_records(nodes, "nodes"), read_node, "node"), "node"))
     listed.sort(key=lambda node: natural(node.name))
     has = Counter(name for node in listed for name, amount in node.offers.items() if amount)
     if not has:
@@ -103,15 +105,15 @@ def cluster_of_log(
 
 
 def _places(rows: list[list[Node]]) -> Places:
-    """Return where jobs may run: nodes of a row have the same partitions, types and features."""
+    """Return where jobs may run, and the pieces of cards: nodes of a row have the same partitions, types and features."""
 
-    def places(partition: str, constraints: str, types: Sequence[str]) -> BoolArray:
+    def allowed(partition: str, constraints: str, types: Sequence[str]) -> BoolArray:
         named = set(filter(None, partition.split(",")))
         try:
             met = features(constraints) if constraints else lambda has: True
         except ValueError:  # of counts of nodes, which a row does not have
             met = lambda has: True  # noqa: E731
-        wanted = {name.removeprefix("gres/") for name in types}
+        wanted = {card_type(name.removeprefix("gres/")) for name in types}
         return np.array(
             [
                 (not named or not node.partitions or bool(named & set(node.partitions))) and met(node.features) and wanted <= node.types
@@ -120,7 +122,11 @@ def _places(rows: list[list[Node]]) -> Places:
             bool,
         )
 
-    return places
+    pieces: dict[str, int] = {}
+    for own in rows:
+        for node in own:
+            pieces |= {name: min(number, pieces.get(name, number)) for name, number in node.pieces.items()}
+    return Places(allowed, pieces)
 
 
 def _jobs_of(table: Sacct) -> list[Job]:

@@ -26,6 +26,7 @@ from fairopt.instance.queues import Queue, Quota
 from fairopt.slurm.associations import Key, key_of, limits_of, read_associations
 from fairopt.slurm.jobs import Job
 from fairopt.slurm.nodes import Node
+from fairopt.slurm.pieces import PIECES
 from fairopt.slurm.syntax import finite, number
 from fairopt.slurm.text import OVER_TIME, PARENT, Record, tree
 from fairopt.wording import joined, plural
@@ -275,7 +276,7 @@ def split_limits(amounts: Mapping[str, float], licenses: Mapping[str, str], left
         if name in _UNITS:
             resource, unit = _UNITS[name]
             limit[resource] = amount / unit
-        elif name.startswith("gres/"):
+        elif name.startswith("gres/") and name.removeprefix("gres/").partition(":")[0] not in PIECES:
             (by_type if ":" in name else limit)[name.removeprefix("gres/")] = amount
         elif (resource := licenses.get(name.removeprefix("license/"), "")) and name.startswith("license/"):
             limit[resource] = amount

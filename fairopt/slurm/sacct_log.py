@@ -23,9 +23,10 @@ Memory is in GiB, and GPUs are ``gpu``, as `fairopt.import_slurm` names them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,7 @@ from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.hosts import unfolded
 from fairopt.slurm.jobs import ENDED, HOLDS, NOT_READY, WAITS, amounts_of
 from fairopt.slurm.licenses import PREFIX, licenses_in
+from fairopt.slurm.pieces import in_cards
 from fairopt.slurm.reading import parsed
 from fairopt.slurm.sacct import EMPTY, Sacct, read_sacct
 from fairopt.slurm.syntax import array_size, seconds, tres
@@ -45,14 +47,28 @@ from fairopt.wording import plural
 
 __all__ = ["Places", "read_sacct_log"]
 
-Places: TypeAlias = Callable[[str, str, Sequence[str]], BoolArray]
-"""Partition, constraints and types of generic resources of a job, such as "gpu:a100", to rows of servers."""
-
 NEEDED = ("JobID", "Account", "User", "Start", "End", "AllocTRES")
 _KNOWN = (*HOLDS, *WAITS, *ENDED, "REQUEUED")
 _QUEUEING = ("", "None", "Priority", "Resources", "Unknown")
 _UNREADY = "not ready: held, or waits for another job or for a time"
 _IN_ARRAY = "beyond the limit of its array, so it waits for other tasks of the array"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What the nodes say of the jobs of a log.
+
+    Attributes
+    ----------
+    allowed : function
+        Partition, constraints and types of generic resources of a job, such as "gres/gpu:a100", to the rows of servers on which it may
+        run, (rows,).
+    pieces : mapping
+        How many pieces a card has (`fairopt.slurm.pieces`).
+    """
+
+    allowed: Callable[[str, str, Sequence[str]], BoolArray]
+    pieces: Mapping[str, int] = field(default_factory=dict)
 
 
 def read_sacct_log(
@@ -70,9 +86,8 @@ def read_sacct_log(
     ----------
     users : {"user", "account"}
         The owner of a job: a user of an account, "account/user", or the account. Its queue is the account.
-    places : function, optional
-        Says on which rows of servers the jobs of a partition, with these constraints and types of generic resources, may run, (rows,).
-        Default: wherever one of them ran, unless the cluster says it.
+    places : Places, optional
+        Default: jobs may run wherever one of the same kind ran, unless the cluster says it.
 
     Raises
     ------
@@ -95,7 +110,7 @@ def read_sacct_log(
         end = clock.later_of_two(end, end < start)
         lasted = _lengths(get.get("elapsed", empty)) + suspended
         end = clock.later_of_two(end, np.abs(end + 3600 - start - lasted) < 1)
-    demands, shape, nodes_given = _demands(given, asked, never, cluster, table)
+    demands, shape, nodes_given, lacking = _demands(given, asked, never, cluster, table, {} if places is None else places.pieces)
     listed, node_names, hosts_of = _nodes(get.get("nodelist", empty), table)
     records = Records(
         job=get["jobid"],
@@ -115,6 +130,7 @@ def read_sacct_log(
         clock=clock,
         lenient=lenient,
         inferred=True,
+        notes=lacking,
     )
     _arrays(records, "submit" in get)
     _waits(records, eligible, "eligible" in get, get.get("reason", empty))
@@ -185,8 +201,10 @@ def _dates(cells: Any, clock: Clock, table: Sacct, name: str) -> FloatArray:
         ) from None
 
 
-def _demands(given: Any, asked: Any, never: BoolArray, cluster: Instance, table: Sacct) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Return demands of whole jobs, the row of each job in them, and its number of nodes."""
+def _demands(
+    given: Any, asked: Any, never: BoolArray, cluster: Instance, table: Sacct, pieces: Mapping[str, int]
+) -> tuple[FloatArray, IntArray, FloatArray, list[str]]:
+    """Return demands of whole jobs, the row of each job in them, its number of nodes, and notes on what the cluster does not have."""
     import pandas as pd
 
     request, requests = pd.factorize(asked)
@@ -198,12 +216,22 @@ def _demands(given: Any, asked: Any, never: BoolArray, cluster: Instance, table:
     code, found = pd.factorize(texts)
     demands, nodes = np.zeros((len(found), cluster.n_resources)), np.ones(len(found))
     first = np.unique(code, return_index=True)[1]
+    times, lacking = np.bincount(code, minlength=len(found)), Counter[str]()
     for j, text in enumerate(found):
         part = Part(str(text), table.where(first[j]), None, "AllocTRES")
         amounts, licenses = amounts_of(part), licenses_in(part)
         nodes[j] = max(amounts.pop("node", 0.0), 1.0)
+        amounts = in_cards(amounts, pieces)
+        for name in {name for name, amount in amounts.items() if amount} - {*cluster.resources}:
+            lacking[f"gres/{name}" if name not in ("cpu", "memory") else name] += int(times[j])
+        for name in licenses.keys() - {each.removeprefix(PREFIX) for each in cluster.resources}:
+            lacking[f"{PREFIX}{name}"] += int(times[j])
         demands[j] = [amounts.get(name, licenses.get(name.removeprefix(PREFIX), 0.0)) for name in cluster.resources]
-    return demands, np.asarray(code, np.int64), nodes[code]
+    notes = [
+        f"{plural(jobs, 'job has', 'jobs have')} {name}, which the cluster does not have: it does not count"
+        for name, jobs in lacking.items()
+    ]
+    return demands, np.asarray(code, np.int64), nodes[code], notes
 
 
 def _types(asked: Any) -> Any:
@@ -335,7 +363,7 @@ def _place(
             (partition, constraints, types.split(",") if types else [])
             for partition, constraints, types in (key.split("\n") for key in found)
         ]
-        records.allowed = np.array([places(*kind) for kind in kinds], bool).reshape(len(found), cluster.n_servers)
+        records.allowed = np.array([places.allowed(*kind) for kind in kinds], bool).reshape(len(found), cluster.n_servers)
         records.allowed[~records.allowed.any(axis=1)] = True
         return
     records.allowed = np.zeros((len(found), cluster.n_servers), bool)
