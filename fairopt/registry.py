@@ -24,7 +24,7 @@ import re
 import sys
 import traceback
 import uuid
-from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -33,7 +33,7 @@ from typing import Any, TypeVar
 from fairopt.errors import Unsupported
 from fairopt.wording import did_you_mean, joined
 
-__all__ = ["FILES", "Carried", "Registry", "carried", "contents", "is_reference", "line_at_fault", "load_object", "words"]
+__all__ = ["FILES", "Carried", "Registry", "carried", "contents", "is_reference", "line_at_fault", "load_object", "options_in", "words"]
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -198,6 +198,34 @@ def words(spec: str) -> list[str]:
         else:
             parts.append(part)
     return parts
+
+
+def options_in(parts: Sequence[str], spec: str) -> dict[str, Any]:
+    """Return the options ``["alpha=2", "order=random"]`` as a mapping. Values are integers or floats if they look so, else strings.
+
+    Raises
+    ------
+    Unsupported
+        A part is no option, or an option is there twice.
+
+    >>> options_in(["alpha=2", "order=random"], "")
+    {'alpha': 2, 'order': 'random'}
+    """
+    options: dict[str, Any] = {}
+    for part in parts:
+        word, sign, text = part.partition("=")
+        if not (word and sign and text):
+            raise Unsupported(f'"{spec}": "{part}" is no option; write option=value, as in "proportional:alpha=2"')
+        if word in options:
+            raise Unsupported(f'"{spec}": "{word}" is there twice; give it once')
+        value: Any = text
+        for kind in (float, int):
+            try:
+                value = kind(text)
+            except ValueError:
+                break
+        options[word] = value
+    return options
 
 
 def contents(spec: str) -> str:

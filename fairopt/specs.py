@@ -14,7 +14,7 @@ from fairopt.allocation import Allocation
 from fairopt.errors import Unsupported
 from fairopt.instance import Instance
 from fairopt.models import Notion, weights_text
-from fairopt.registry import is_reference, load_object, words
+from fairopt.registry import is_reference, load_object, options_in, words
 from fairopt.solving import notion_of
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def own_scheduler(spec: Any) -> OwnScheduler | None:
         name, *rest = words(spec)
         function = load_object(name)
         if not isinstance(function, type) and callable(function):
-            return OwnScheduler(spec, function, _options(rest, spec))
+            return OwnScheduler(spec, function, options_in(rest, spec))
         return None
     if callable(spec) and not isinstance(spec, type | Notion):
         return OwnScheduler(getattr(spec, "__name__", type(spec).__name__), spec, {})
@@ -88,8 +88,7 @@ def own_scheduler(spec: Any) -> OwnScheduler | None:
 def read_notion(spec: NotionSpec) -> tuple[str, Notion]:
     """Return the name of a specification, for a row of a table, and its notion."""
     if isinstance(spec, str):
-        word, *rest = words(spec)
-        return spec, notion_of(word, **_options(rest, spec))
+        return spec, notion_of(spec)
     if isinstance(spec, tuple):
         if len(spec) != 2 or not isinstance(spec[1], Mapping):
             raise Unsupported(f'a notion is {spec!r}; give "drfh", or with its options ("proportional", {{"alpha": 2}})')
@@ -107,7 +106,7 @@ def options_of(spec: Any) -> tuple[str, str, dict[str, Any]]:
     """
     if isinstance(spec, str):
         word, *rest = words(spec)
-        return spec, word, _options(rest, spec) if all("=" in part for part in rest) else {}
+        return spec, word, options_in(rest, spec) if all("=" in part for part in rest) else {}
     if isinstance(spec, tuple) and len(spec) == 2 and isinstance(spec[0], str) and isinstance(spec[1], Mapping):
         return _name([spec[0]], spec[1]), spec[0], dict(spec[1])
     return "", "", {}
@@ -116,9 +115,13 @@ def options_of(spec: Any) -> tuple[str, str, dict[str, Any]]:
 def read_schedule(spec: ScheduleSpec) -> tuple[str, Mapping[str, Any] | Allocation | OwnScheduler]:
     """Return the name of a specification, for a row of a table, and the arguments of `schedule`.
 
-    For an allocation it is the allocation itself; for a function of an instance, `OwnScheduler`.
+    For an allocation it is the allocation itself; for a function of an instance, `OwnScheduler`. Options may stand before or after the
+    placement.
+
+    >>> read_schedule("drfh:only=gpu:best-fit") == read_schedule("drfh:best-fit:only=gpu")
+    True
     """
-    from fairopt.scheduling import planned
+    from fairopt.scheduling import plan_of, planned
 
     if (own := own_scheduler(spec)) is not None:
         return own.name, own
@@ -126,15 +129,15 @@ def read_schedule(spec: ScheduleSpec) -> tuple[str, Mapping[str, Any] | Allocati
         return f"{spec.notion}:{spec.solver.rpartition(':')[2]}", spec
     plan: dict[str, Any]
     if isinstance(spec, str):
-        criterion, *rest = words(spec)
-        placement = [rest.pop(0)] if rest and "=" not in rest[0] else []
-        plan = {"criterion": criterion} | ({"placement": placement[0]} if placement else {}) | _options(rest, spec)
+        plan = {"criterion": spec}
     elif isinstance(spec, tuple) and len(spec) == 2:
         plan = {"criterion": spec[0], "placement": spec[1]}
     elif isinstance(spec, Mapping):
         plan = {"criterion": "drfh"} | dict(spec)
     else:
         raise Unsupported(f'a schedule is {spec!r}; give "drfh:best-fit", or a mapping of the arguments of fairopt.schedule')
+    if isinstance(plan["criterion"], str):
+        plan = plan | plan_of(plan["criterion"])
     if "sharing" in plan:
         raise Unsupported("sharing is the same for all rows; give it to compare, not to a schedule")
     planned(**plan)  # refuses misspelt options before anything is computed
@@ -155,7 +158,7 @@ def read_placement(spec: str | Placement) -> tuple[str, Placement | Chooser]:
     if not isinstance(spec, str):
         return spec.name, spec
     word, *rest = words(spec)
-    placement, _, unknown = placement_of(word, _options(rest, spec))
+    placement, _, unknown = placement_of(word, options_in(rest, spec))
     if unknown:
         raise Unsupported(f'"{word}" takes no option "{min(unknown)}"')
     return spec, placement
@@ -166,26 +169,7 @@ def read_generator(spec: str) -> Generator:
     from fairopt.generators import generator
 
     word, *rest = spec.split(":")
-    return generator(word, **_options(rest, spec))
-
-
-def _options(parts: Sequence[str], spec: str) -> dict[str, Any]:
-    """Return the options ``["alpha=2", "order=random"]`` as a mapping. Values are integers or floats if they look so, else strings."""
-    options: dict[str, Any] = {}
-    for part in parts:
-        word, sign, text = part.partition("=")
-        if not (word and sign and text):
-            raise Unsupported(f'"{spec}": "{part}" is no option; write option=value, as in "proportional:alpha=2"')
-        if word in options:
-            raise Unsupported(f'"{spec}": "{word}" is there twice; give it once')
-        value: Any = text
-        for kind in (float, int):
-            try:
-                value = kind(text)
-            except ValueError:
-                break
-        options[word] = value
-    return options
+    return generator(word, **options_in(rest, spec))
 
 
 def written(notion: Notion) -> str:

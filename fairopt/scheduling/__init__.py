@@ -11,9 +11,9 @@
 
 from __future__ import annotations
 
-from fairopt.scheduling.arguments import check_single_servers, placement_of, planned
+from fairopt.scheduling.arguments import check_single_servers, placement_of, plan_of, planned
 from fairopt.scheduling.arrays import filling_of
 from fairopt.scheduling.greedy import Record, schedule
 from fairopt.scheduling.queues import queues_of, server_limits
 
-__all__ = ["Record", "check_single_servers", "filling_of", "placement_of", "planned", "queues_of", "schedule", "server_limits"]
+__all__ = ["Record", "check_single_servers", "filling_of", "placement_of", "plan_of", "planned", "queues_of", "schedule", "server_limits"]

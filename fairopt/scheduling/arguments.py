@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ from fairopt.instance import Instance
 from fairopt.instance.shared import needs_no_server
 from fairopt.models import CRITERIA, NOTIONS, Notion
 from fairopt.program.filling import Filling, Measure, Rule
+from fairopt.registry import options_in, words
 from fairopt.solvers import PLACEMENTS, Chooser, Placement
 from fairopt.solving import notion_of
 from fairopt.validation import check_whole_number
-from fairopt.wording import did_you_mean, plural
+from fairopt.wording import did_you_mean, joined, plural
 
-__all__ = ["check_first_block", "check_placeable", "check_single_servers", "placement_of", "planned"]
+__all__ = ["check_first_block", "check_placeable", "check_single_servers", "placement_of", "plan_of", "planned", "written_plan"]
 
 _MOST_SERVERS = 20_000_000
 
@@ -69,6 +71,37 @@ def planned(
             raise Unsupported(f'{word} cannot be "{value}"{did_you_mean(str(value), known)}; use {" or ".join(known)}')
     check_whole_number("seed", seed, 0)
     return how_placed, name, chosen
+
+
+def plan_of(spec: str) -> dict[str, Any]:
+    """Return the arguments of `schedule` that a specification gives: CRITERION:PLACEMENT, with options before or after the placement.
+
+    >>> plan_of("drfh:best-fit:metric=l2") == plan_of("drfh:metric=l2:best-fit")
+    True
+    >>> plan_of("drfh:only=gpu")
+    {'criterion': 'drfh', 'only': 'gpu'}
+    """
+    criterion, *rest = words(spec)
+    placement = [part for part in rest if "=" not in part][:1]
+    options = options_in([part for part in rest if part not in placement], spec)
+    return {"criterion": criterion} | ({"placement": placement[0]} if placement else {}) | options
+
+
+def written_plan(criterion: Any, placement: Any, options: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the arguments that stand in a criterion such as "drfh:best-fit:only=gpu"; None if none does.
+
+    Raises
+    ------
+    Unsupported
+        An argument is given beside it, too.
+    """
+    if not isinstance(criterion, str) or len(words(criterion)) < 2 or criterion in NOTIONS:
+        return None
+    plan = plan_of(criterion)
+    given = {*options, *(() if placement == "first-fit" else ("placement",))}
+    if twice := [word for word in plan if word in given]:
+        raise Unsupported(f'"{criterion}" has {joined(twice)} already; give it once')
+    return plan
 
 
 def placement_of(placement: str | Placement | Chooser, options: dict[str, Any]) -> tuple[Placement | Chooser, str, dict[str, Any]]:

@@ -40,7 +40,7 @@ from fairopt.instance.rule_rows import refuse_rules
 from fairopt.instance.tolerances import CERTIFIED, FITS
 from fairopt.models import Notion, Sharing
 from fairopt.program.filling import Criterion, Filling, Measure
-from fairopt.scheduling.arguments import check_first_block, check_placeable, check_single_servers, planned
+from fairopt.scheduling.arguments import check_first_block, check_placeable, check_single_servers, planned, written_plan
 from fairopt.scheduling.arrays import filling_of, order_of_ties, time_of_a_task
 from fairopt.scheduling.in_fractions import answer_in_fractions, check_placements, fill_exactly, seen_exactly
 from fairopt.scheduling.queues import queues_of, server_limits
@@ -121,7 +121,8 @@ def schedule(
     criterion : str or Notion
         The share that is compared: a notion that equalises one ("drfh", "tsf", "cdrf", "asset", "max-min", "drf"), "psdsf" or "rpsdsf",
         whose shares differ between servers, or a notion of your own. If shares differ between servers and the placement chooses the server
-        after the user, a user's share is the smallest over the servers on which its task fits.
+        after the user, a user's share is the smallest over the servers on which its task fits. The placement and the options may stand
+        in the same text: "drfh:best-fit:only=gpu".
     placement : str or function
         How the server is chosen: an identifier of ``fairopt.PLACEMENTS``, or a function (user, free, demand, fits) -> server.
     ties : {"index", "largest-demand", "random"}
@@ -173,6 +174,9 @@ def schedule(
     array([10., 40., 50.])
     """
     started = time.perf_counter()
+    if (plan := written_plan(criterion, placement, options)) is not None:
+        made = {"placement": placement, "ties": ties, "seed": seed, "stop": stop, "record": record, "sharing": sharing, "exact": exact}
+        return schedule(instance, **made | options | plan)
     how_placed, name, own = planned(criterion, placement=placement, ties=ties, seed=seed, stop=stop, **options)
     chosen, how = checked(instance, own, sharing, {})
     refuse_rules(instance, "a greedy schedule obeys none", "use fairopt.solve, or leave the rules out")

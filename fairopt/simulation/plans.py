@@ -97,7 +97,7 @@ def scheduler_of(spec: Any) -> tuple[str, Plan]:
     greedy = (
         (isinstance(spec, tuple) and len(spec) == 2 and isinstance(spec[1], str))
         or (hasattr(spec, "keys") and "criterion" in spec)
-        or (isinstance(spec, str) and len(words(spec)) > 1 and "=" not in words(spec)[1])
+        or (isinstance(spec, str) and any("=" not in part for part in words(spec)[1:]))
     )
     if not greedy:
         if unknown:

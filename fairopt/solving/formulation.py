@@ -17,6 +17,7 @@ from fairopt.instance.rule_rows import refuse_rules, rule_rows
 from fairopt.models import NOTIONS, Notion, ShareNotion, Sharing, Stated, default_sharing
 from fairopt.program import Feature, LimitKind, Limits, Program, TreeFilling
 from fairopt.program.rule_limits import obeying
+from fairopt.registry import options_in, words
 from fairopt.solving.kept_guarantees import refuse_whole, with_guarantees
 from fairopt.wording import did_you_mean, figure, joined, named
 
@@ -90,10 +91,12 @@ def question_of(program: Program) -> tuple[Instance, Notion, Sharing]:
 
 
 def notion_of(notion: str | Notion | type[Notion], **options: Any) -> Notion:
-    """Return a notion by its identifier or class with its options, or the notion itself.
+    """Return a notion by its identifier or class with its options, or the notion itself. Options may stand in the identifier.
 
     >>> notion_of("drfh", formulation="equalize")
     DRFH(formulation='equalize')
+    >>> notion_of("drfh:guarantees=clamp:only=gpu")
+    DRFH(formulation='leximin', guarantees='clamp', only='gpu')
     """
     if isinstance(notion, Notion):
         if options:
@@ -101,6 +104,13 @@ def notion_of(notion: str | Notion | type[Notion], **options: Any) -> Notion:
         return notion
     if isinstance(notion, type) and issubclass(notion, Notion):
         return _made(notion, options)
+    if isinstance(notion, str) and len(words(notion)) > 1 and notion not in NOTIONS:
+        spec = notion
+        notion, *rest = words(spec)
+        written = options_in(rest, spec)
+        if twice := next((word for word in written if word in options), None):
+            raise Unsupported(f'"{spec}" has {twice} already; give it once')
+        options = written | options
     if not isinstance(notion, str) or notion not in NOTIONS:
         if isinstance(notion, str) and notion.endswith(".py"):
             raise Unsupported(f'"{notion}" names no notion; add its class, as in {notion}:PowerShare')

@@ -5,6 +5,7 @@ The oracle of trees (`queue_oracle.Oracle`) knows rows, demands and the numbers 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -213,6 +214,45 @@ def test_options_as_fields_and_text() -> None:
     assert fo.solve(LAB, resource_weights=both).to_dict()["question"]["options"]["resource_weights"] == both
     assert fo.solve(LAB, only="gpu").to_dict()["question"]["options"]["only"] == "gpu"
     assert "only" not in fo.solve(LAB).to_dict()["question"]["options"]
+
+
+def test_the_name_of_a_notion_may_hold_its_options_everywhere() -> None:
+    """A notion with options as text is the same as by keywords, for every function."""
+    # the same text and the same options by keyword: the same answer of every function that takes a notion
+    lab = fo.Instance([[64, 8]], [[12, 1], [4, 1]], counts=[2], users=["a", "b"], resources=["cpu", "nvidia.com/gpu"])
+    text, options = "drfh:guarantees=surplus:only=nvidia.com/gpu", {"guarantees": "surplus", "only": "nvidia.com/gpu"}
+    plain, wanted = fo.solve(lab, "drfh"), fo.solve(lab, "drfh", **options)  # type: ignore[arg-type]  # of several types
+    assert abs(wanted.tasks_per_user - plain.tasks_per_user).max() > 0.5
+    found = fo.solve(lab, text)
+    assert found.tasks_per_user == pytest.approx(wanted.tasks_per_user)
+    assert found.to_dict()["question"]["options"] == wanted.to_dict()["question"]["options"]
+    assert str(fo.formulate(lab, text)) == str(fo.formulate(lab, "drfh", **options))  # type: ignore[arg-type]
+    assert fo.regret(wanted, text).level == pytest.approx(0)
+
+    schedules = [
+        fo.schedule(lab, "drfh", only="nvidia.com/gpu", placement="best-fit"),
+        *(fo.schedule(lab, spec) for spec in ("drfh:only=nvidia.com/gpu:best-fit", "drfh:best-fit:only=nvidia.com/gpu")),
+        fo.schedule(lab, "drfh:only=nvidia.com/gpu", placement="best-fit"),
+    ]
+    assert (schedules[0].tasks_per_user != fo.schedule(lab, "drfh", placement="best-fit").tasks_per_user).any()
+    for each in schedules[1:]:
+        assert each.tasks.tolist() == schedules[0].tasks.tolist()
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda lab: fo.solve(lab, "drfh:only=gpu", only="cpu"), '"drfh:only=gpu" has only already; give it once'),
+        (lambda lab: fo.schedule(lab, "drfh:only=gpu", only="cpu"), '"drfh:only=gpu" has only already; give it once'),
+        (lambda lab: fo.schedule(lab, "drfh:pack", placement="best-fit"), '"drfh:pack" has placement already; give it once'),
+        (lambda lab: fo.solve(lab, "drfh:best-fit"), '"drfh:best-fit": "best-fit" is no option'),
+        (lambda lab: fo.solve(lab, "drfh:only=gpus"), "there is no resource gpus whose weight could be set"),
+    ],
+)
+def test_what_is_given_twice_is_refused(act: Callable[[fo.Instance], Any], message: str) -> None:
+    """An option in the text and beside it, a placement in a notion, and an unknown resource are sentences."""
+    with pytest.raises(fo.FairoptError, match=message):
+        act(fo.Instance([[64, 8]], [[12, 1]], resources=["cpu", "gpu"]))
 
 
 def test_weights_of_a_user_per_resource_stay_as_they_are() -> None:

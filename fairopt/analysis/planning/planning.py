@@ -19,7 +19,6 @@ from fairopt.results import options_of
 from fairopt.solvers.backend import Deadline
 from fairopt.solving import formulate, solve
 from fairopt.solving.formulation import expanded, notion_of
-from fairopt.specs import read_notion
 from fairopt.wording import joined, named, plural
 
 __all__ = ["plan"]
@@ -80,7 +79,7 @@ def plan(
     require_instance(instance)
     if budget is not None and (isinstance(budget, bool) or budget != int(budget) or budget < 0):
         raise InvalidInstance(f"the budget is {budget!r}; it is a whole number of stops >= 0")
-    chosen = notion_of(read_notion(notion)[1] if isinstance(notion, str) else notion, **options)
+    chosen = notion_of(notion, **options)
     single, row_of = expanded(instance)
     runs = Held.of(rows_of(held, instance, single), instance, single, row_of)
     program = formulate(instance, chosen, sharing=sharing, integral=True)
