@@ -76,7 +76,8 @@ def _prove_filling(program: ExactProgram, solution: Solution) -> None:
         last = number + 1 == len(goal.parts) or part.guarantees != goal.parts[number + 1].guarantees
         if promised is not None and completions is not None and last:
             completions[not part.guarantees].prove_point(promised.points[not part.guarantees], shares.users)
-    risen = np.any([part.users & (not part.guarantees) for part in goal.parts], axis=0)
+    nobody = np.zeros(len(program.program.users), bool)  # rises where all weights are 0, and there is no part
+    risen = np.any([nobody, *(part.users & (not part.guarantees) for part in goal.parts)], axis=0)
     _same_shares(program, solution.x, shares.users, "in the end", or_more=~risen & ruled)
 
 

@@ -1,17 +1,19 @@
 r"""The polish of answers under rules to goals with a gradient: from an approximate answer to the exact one, by primal-dual steps.
 
-    maximise  G(t)    subject to   A y + s = b,   t = V'y,   y, s >= 0
+    maximise  G(t)    subject to   A y + s = b,   E y = f,   t = V'y,   y, s >= 0
 
 with G(t) = sum of phi[n] g(t[n]), g'(t) = t^-alpha, or a trade-off, (1 - e) log M(t) + e log S. Bounds b may have any sign, so that no
-limit is 1 and none is full in parts. y is optimal if and only if there are prices p >= 0 and z >= 0 with
+limit is 1 and none is full in parts. A limit and a floor of the same sum, as of a rule with ==, are one row of E: as two rows of A they
+would leave no slack, and the steps need some. y is optimal if and only if there are prices p >= 0, z >= 0 and q with
 
-    A'p - z = V w(t),     w = the gradient of G,     p s = 0,     y z = 0.
+    A'p + E'q - z = V w(t),     w = the gradient of G,     p s = 0,     y z = 0.
 
 Newton's method solves these equations with p s = y z = mu, and mu goes to 0 (Mehrotra's predictor and corrector). In each step dz and ds
 are eliminated:
 
-    [ V H V' + diag(z / y)      A'       ]  [dy]
-    [          A            -diag(s / p) ]  [dp],
+    [ V H V' + diag(z / y)      A'        E' ]  [dy]
+    [          A            -diag(s / p)     ]  [dp]
+    [          E                             ]  [dq],
 
 where -H is the second derivative of G: H = diag(alpha w / t) of an alpha-fair goal. Of a trade-off, with r = phi t^(-beta) / P, P the sum
 of phi t^(1 - beta), u the units of utilities and S the sum of u t,
@@ -23,22 +25,24 @@ Utilities are in units of those of the approximate answer.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from fairopt.instance import FloatArray
+from fairopt.instance import FloatArray, IntArray
 from fairopt.program import AlphaFair, Program, Solution, Tradeoff
 from fairopt.solvers.leximin.ruled import Scaled
 
 __all__ = ["polish_ruled"]
 
-_Point: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]  # y, s, p, z, or steps of them
 _STEPS = 150
 _TO_THE_BOUNDARY = 0.99
-_EXACT = 1e-15  # of the money of all users: complementarity and residuals
+_EXACT = 1e-14  # residual of an exact answer
+_ROUNDING = 1e-15  # of the terms of a sum
+_REGULAR = 1e-12  # in the corner of the equations
+_REFINEMENTS = 3
 _LEAST = 1e-6  # with which slacks, columns and prices begin, in units of their own
 
 
@@ -63,15 +67,81 @@ def polish_ruled(program: Program, solution: Solution) -> Solution | None:
     log_weight = np.log(goal.weights[some]) + (1 - goal.power) * np.log(unit)
     weight = np.exp(log_weight - log_weight.max())
     total = unit / unit.max() if isinstance(goal, Tradeoff) else None
+    rows = _Rows.of(scaled.matrix, scaled.right)
     with np.errstate(all="ignore"):
         worth = _Worth(weight, goal.power) if total is None else _Worth(weight, goal.power, goal.efficiency, total)
-        found = _Steps(scaled.matrix, scaled.right, v, worth).solve(np.maximum(y, _LEAST))
+        found = _Steps(scaled.matrix[rows.limits], scaled.right[rows.limits], rows, v, worth).solve(np.maximum(y, _LEAST))
     if found is None:
         return None
-    y, p, steps = found
+    y, p, q, steps = found
+    prices = np.zeros(scaled.size.size)
+    prices[rows.limits] = p
+    prices[rows.equal], prices[rows.opposite] = np.maximum(q, 0.0), np.maximum(-q, 0.0)
     return Solution(
-        scaled.point(y), prices=p / scaled.size, iterations=solution.iterations + steps, programs_solved=solution.programs_solved
+        scaled.point(y), prices=prices / scaled.size, iterations=solution.iterations + steps, programs_solved=solution.programs_solved
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """Which rows are limits, and which are the two sides of one equation; a row that is there twice is taken once.
+
+    Attributes
+    ----------
+    limits, equal, opposite : int arrays
+        Numbers of rows. Row ``opposite[k]`` is the negative of row ``equal[k]``.
+    equations : sparse array (equations, columns)
+        E, the rows ``equal``.
+    right : array (equations,)
+        f.
+    """
+
+    limits: IntArray
+    equal: IntArray
+    opposite: IntArray
+    equations: sp.csr_array
+    right: FloatArray
+
+    @classmethod
+    def of(cls, matrix: sp.csr_array, right: FloatArray) -> _Rows:
+        """Find the rows whose negatives are there; of rows of the same numbers, the one with the lowest bound counts."""
+        least: dict[tuple[bytes, bytes], int] = {}
+        for row in range(right.size):
+            entries = slice(matrix.indptr[row], matrix.indptr[row + 1])
+            of_row = matrix.indices[entries].tobytes(), (matrix.data[entries] + 0.0).tobytes()
+            if least.setdefault(of_row, row) != row and right[row] < right[least[of_row]]:
+                least[of_row] = row
+        sides = []
+        for (indices, data), row in least.items():
+            other = least.get((indices, (0.0 - np.frombuffer(data)).tobytes()), -1)
+            if row < other and right[row] + right[other] <= 0.0:
+                sides.append((row, other))
+        equal, opposite = np.array(sides, dtype=np.int64).reshape(-1, 2).T
+        limits = np.setdiff1d(np.fromiter(least.values(), dtype=np.int64), np.concatenate([equal, opposite]))
+        return cls(limits, equal, opposite, sp.csr_array(matrix[equal]), right[equal])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Point:
+    """Columns, slacks, prices of limits and of columns, all > 0, and prices of equations; or a step of them."""
+
+    y: FloatArray
+    s: FloatArray
+    p: FloatArray
+    z: FloatArray
+    q: FloatArray
+
+    def moved(self, step: _Point, length: float) -> _Point:
+        """Return the point after a part of a step."""
+        return _Point(*(getattr(self, name) + length * getattr(step, name) for name in ("y", "s", "p", "z", "q")))
+
+    def longest(self, step: _Point) -> float:
+        """Return the longest part of a step, up to a little more than 1, at which nothing is below 0."""
+        longest = 1.0 / _TO_THE_BOUNDARY
+        for value, change in ((self.y, step.y), (self.s, step.s), (self.p, step.p), (self.z, step.z)):
+            falls = change < 0
+            longest = min(longest, float((-value[falls] / change[falls]).min(initial=np.inf)))
+        return longest
 
 
 class _Worth:
@@ -101,74 +171,99 @@ class _Worth:
 class _Steps:
     """The primal-dual steps of one program."""
 
-    def __init__(self, matrix: sp.csr_array, right: FloatArray, v: sp.csr_array, worth: _Worth) -> None:
+    def __init__(self, matrix: sp.csr_array, right: FloatArray, rows: _Rows, v: sp.csr_array, worth: _Worth) -> None:
         self.matrix, self.right, self.v, self.worth = matrix, right, v, worth
-        self.by_column, self.by_user = sp.csr_array(matrix.T), sp.csr_array(v.T)
+        self.equations, self.equal_to = rows.equations, rows.right
+        self.by_column, self.by_user, self.by_equation = sp.csr_array(matrix.T), sp.csr_array(v.T), sp.csr_array(rows.equations.T)
         self.money = worth.money
+        self.user = v.indices
+        self.each = sp.csr_array((np.ones(v.nnz), (self.user, np.arange(v.nnz))), shape=v.T.shape)  # (users, columns): whose column it is
+        self.row = np.repeat(np.arange(right.size), np.diff(matrix.indptr))  # of each number of the matrix
 
-    def solve(self, y: FloatArray) -> tuple[FloatArray, FloatArray, int] | None:
-        """Return columns, prices and the number of steps; None where the steps stall."""
+    def solve(self, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, int] | None:
+        """Return columns, prices of limits and of equations, and the number of steps; None where the steps stall."""
         s = np.maximum(self.right - self.matrix @ y, _LEAST)
         mean = self.money / (y.size + s.size)
-        z, p = mean / np.maximum(y, 1e-3), mean / np.maximum(s, 1e-3)
-        best, kept, steps = np.inf, (y, p), 0
+        now = _Point(y, s, mean / np.maximum(s, 1e-3), mean / np.maximum(y, 1e-3), np.zeros(self.equal_to.size))
+        best, kept, steps = np.inf, now, 0
         while steps < _STEPS:
             steps += 1
-            residual = self._residual(y, s, p, z)
+            residual = self._residual(now)
             if not np.isfinite(residual):
                 break
             if residual < best:
-                best, kept = residual, (y, p)
+                best, kept = residual, now
             if residual <= _EXACT:
                 break
-            moved = self._step(y, s, p, z)
+            moved = self._step(now)
             if moved is None:
                 break
-            y, s, p, z = moved
-        return (*kept, steps) if best <= 1e-6 else None
+            now = moved
+        return (kept.y, kept.p, kept.q, steps) if best <= 1e-6 else None
 
-    def _residuals(self, y: FloatArray, s: FloatArray, p: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return self.by_column @ p - z - self.v @ self.worth.gradient(self.by_user @ y), self.matrix @ y + s - self.right
+    def _residuals(self, at: _Point) -> tuple[FloatArray, FloatArray, FloatArray]:
+        dual = self.by_column @ at.p + self.by_equation @ at.q - at.z - self.v @ self.worth.gradient(self.by_user @ at.y)
+        return dual, self.matrix @ at.y + at.s - self.right, self.equations @ at.y - self.equal_to
 
-    def _residual(self, y: FloatArray, s: FloatArray, p: FloatArray, z: FloatArray) -> float:
-        dual, primal = self._residuals(y, s, p, z)
-        return float((np.abs(dual) @ y + y @ z + s @ p) / self.money + np.abs(primal).max(initial=0.0))
+    def _beyond_rounding(self, at: _Point) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the residuals, 0 where they are rounding: a slack that is smaller would have no step without it."""
+        gradient = self.v @ self.worth.gradient(self.by_user @ at.y)
+        sizes = (
+            abs(self.by_column) @ at.p + abs(self.by_equation) @ np.abs(at.q) + at.z + gradient,
+            abs(self.matrix) @ at.y + at.s + np.abs(self.right),
+            abs(self.equations) @ at.y + np.abs(self.equal_to),
+        )
+        dual, primal, equal = (
+            np.where(np.abs(residual) <= _ROUNDING * size, 0.0, residual) for residual, size in zip(self._residuals(at), sizes, strict=True)
+        )
+        return dual, primal, equal
 
-    def _step(self, y: FloatArray, s: FloatArray, p: FloatArray, z: FloatArray) -> _Point | None:
-        dual, primal = self._residuals(y, s, p, z)
+    def _residual(self, at: _Point) -> float:
+        """Return the largest residual: of a user's columns in parts of its money, of a limit in parts of that of the poorest user in it."""
+        dual, primal, equal = self._residuals(at)
+        users = self.by_user @ at.y
+        money = users * self.worth.gradient(users)
+        lost = np.asarray(self.each @ (np.abs(dual) * at.y + at.y * at.z))
+        of_columns = float((lost / money).max(initial=0.0))
+        poorest = np.full(at.s.size, self.money)
+        np.minimum.at(poorest, self.row, money[self.user[self.matrix.indices]])
+        of_limits = float((at.s * at.p / poorest).max(initial=0.0))
+        return max(of_columns, of_limits) + float(np.abs(primal).max(initial=0.0) + np.abs(equal).max(initial=0.0))
+
+    def _step(self, at: _Point) -> _Point | None:
+        y, s, p, z = at.y, at.s, at.p, at.z
+        dual, primal, equal = self._beyond_rounding(at)
         hessian = self.v @ self.worth.curvature(self.by_user @ y) @ self.by_user
-        system = sp.block_array([[hessian + sp.diags_array(z / y), self.by_column], [self.matrix, -sp.diags_array(s / p)]], format="csc")
+        corner = sp.diags_array(np.full(equal.size, -_REGULAR))  # equations may depend on one another; refinement takes it out again
+        blocks = [
+            [hessian + sp.diags_array(z / y), self.by_column, self.by_equation],
+            [self.matrix, -sp.diags_array(s / p), None],
+            [self.equations, None, corner],
+        ]
+        if not equal.size:
+            blocks = [row[:2] for row in blocks[:2]]
+        system = sp.block_array(blocks, format="csc")
         try:
             factors = splu(system)
         except RuntimeError:
             return None
+        true = system + sp.diags_array(np.concatenate([np.zeros(y.size + s.size), np.full(equal.size, _REGULAR)]))
 
         def direction(columns: FloatArray, rows: FloatArray) -> _Point:
             """Return the step to y z = columns and s p = rows, first-order."""
-            right = np.concatenate([-dual + columns / y - z, -primal - rows / p + s])
+            right = np.concatenate([-dual + columns / y - z, -primal - rows / p + s, -equal])
             found = factors.solve(right)
-            found += factors.solve(right - system @ found)
-            dy, dp = found[: y.size], found[y.size :]
-            return dy, rows / p - s - s / p * dp, dp, columns / y - z - z / y * dy
+            for _ in range(_REFINEMENTS):
+                found += factors.solve(right - true @ found)
+            dy, dp, dq = found[: y.size], found[y.size : y.size + s.size], found[y.size + s.size :]
+            return _Point(dy, rows / p - s - s / p * dp, dp, columns / y - z - z / y * dy, dq)
 
         count = y.size + s.size
         mu = float(y @ z + s @ p) / count
-        dy, ds, dp, dz = direction(np.zeros(y.size), np.zeros(s.size))
-        length = _length((y, dy), (s, ds), (p, dp), (z, dz))
-        ahead = float((y + length * dy) @ (z + length * dz) + (s + length * ds) @ (p + length * dp)) / count
-        centre = mu * min(max(ahead / mu, 1e-3), 1.0) ** 3 if mu > 0 else 0.0
-        dy, ds, dp, dz = direction(centre - dy * dz, centre - ds * dp)
-        length = _TO_THE_BOUNDARY * _length((y, dy), (s, ds), (p, dp), (z, dz))
-        if not np.isfinite(length) or length < 1e-12:
-            return None
-        length = min(length, 1.0)
-        return y + length * dy, s + length * ds, p + length * dp, z + length * dz
-
-
-def _length(*pairs: tuple[FloatArray, FloatArray]) -> float:
-    """Return the longest step, up to a little more than 1, at which nothing is below 0."""
-    longest = 1.0 / _TO_THE_BOUNDARY
-    for value, change in pairs:
-        falls = change < 0
-        longest = min(longest, float((-value[falls] / change[falls]).min(initial=np.inf)))
-    return longest
+        first = direction(np.zeros(y.size), np.zeros(s.size))
+        ahead = at.moved(first, at.longest(first))
+        left = float(ahead.y @ ahead.z + ahead.s @ ahead.p) / count
+        centre = mu * min(max(left / mu, 1e-3), 1.0) ** 3 if mu > 0 else 0.0
+        step = direction(centre - first.y * first.z, centre - first.s * first.p)
+        length = _TO_THE_BOUNDARY * at.longest(step)
+        return at.moved(step, min(length, 1.0)) if np.isfinite(length) and length >= 1e-12 else None

@@ -26,3 +26,40 @@ def test_a_floor(alpha: float) -> None:
 def test_no_goal_of_this_kind() -> None:
     """A leximin has no such equations."""
     assert polish_ruled(fo.formulate(LAB.replace(rules=["x[a] >= 6"]), "drfh"), Solution(np.ones(3))) is None
+
+
+TASKS = [[4.0, 5.0, 2.0], [3.0, 3.0, 6.0]]
+
+
+@pytest.mark.parametrize("start", TASKS)
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 5.0])
+@pytest.mark.parametrize(
+    "rules", [["x[a] == x[b]"], ["x[a] == x[b]", "x[b] >= x[a]", "2 * x[a] == 2 * x[b]"], ["x[a] == x[b]", "x[b] == x[c]", "x[a] == x[c]"]]
+)
+def test_equations(rules: list[str], alpha: float, start: list[float]) -> None:
+    """Equal users share equally whatever alpha; an equation leaves no slack, and several may depend on one another."""
+    program = fo.formulate(LAB.replace(rules=rules), "proportional", alpha=alpha)
+    found = polish_ruled(program, Solution(np.array(start)))
+    assert found is not None
+    np.testing.assert_allclose(found.x, [4, 4, 4], rtol=1e-12)
+    assert certify(program, found).worst <= 1e-12
+
+
+def test_an_equation_that_moves_others() -> None:
+    """log a + 3 log b + log c with a = b and 12 tasks: a and b have 4 / 5 of them."""
+    program = fo.formulate(LAB.replace(rules=["x[a] == x[b]"], weights=[1, 3, 1]), "proportional")
+    found = polish_ruled(program, Solution(np.array([4.0, 5.0, 2.0])))
+    assert found is not None
+    np.testing.assert_allclose(found.x, [4.8, 4.8, 2.4], rtol=1e-12)
+    assert certify(program, found).worst <= 1e-12
+
+
+def test_a_poor_user() -> None:
+    """At alpha = 4 the money of c, 10^-12 of that of the others, is as exact as theirs: c + 2 d <= 1 and a + b <= 11."""
+    pool = fo.Instance([[11], [1]], [[1], [1], [1], [2]], eligibility=[[1, 0], [1, 0], [0, 1], [0, 1]], weights=[1, 1, 1e-12, 1e-12])
+    program = fo.formulate(pool.replace(rules=["x['user-1'] == x['user-2']"]), "proportional", alpha=4)
+    found = polish_ruled(program, Solution(np.array([5.0, 6.0, 0.4, 0.3])))
+    assert found is not None
+    d = 1 / (2 + 2**0.25)  # c^-4 = d^-4 / 2
+    np.testing.assert_allclose(program.per_user(found.x), [5.5, 5.5, 2**0.25 * d, d], rtol=1e-9)
+    assert certify(program, found).worst <= 1e-9

@@ -42,3 +42,11 @@ def test_nothing_is_feasible() -> None:
     """13 of 12."""
     with pytest.raises(fo.NoSolution, match="nothing is feasible"):
         solve_ruled(exact(RULED.replace(rules=["x[b] >= 13"]), "max-min"), Deadline(None))
+
+
+def test_nobody_rises() -> None:
+    """All weights are 0: there is no part to fill, and a has what the rule demands or more."""
+    resting = fo.Instance([[12]], [[1], [1]], users=["a", "b"], queues=[fo.Queue("q", weight=0)], queue_of=["q", "q"], rules=["x[a] >= 2"])
+    found = fo.solve(resting, "drfh", exact=True)
+    assert found.exact is not None
+    assert found.exact.tasks_per_user[0] >= 2
