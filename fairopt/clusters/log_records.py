@@ -56,6 +56,8 @@ class Records:
         Whether ``allowed`` is what was seen, which the cluster knows better where it says anything.
     numbered : bool
         Whether owners are numbers of the log: one that the cluster does not list is beside the others, with weight 1.
+    accounts : bool
+        Whether queues are accounts: one that the cluster does not list is beside the others (`fairopt.histories.accounts`).
     notes : list of str
     unjudged : list of Unjudged
         What the reader has left out.
@@ -81,6 +83,7 @@ class Records:
     lenient: bool = False
     inferred: bool = False
     numbered: bool = False
+    accounts: bool = False
     notes: list[str] = field(default_factory=list)
     unjudged: list[Unjudged] = field(default_factory=list)
     mistakes: Mistakes = field(default_factory=Mistakes)

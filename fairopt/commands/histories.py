@@ -61,7 +61,11 @@ def history(
     ] = None,
     associations: Annotated[
         Path | None,
-        typer.Option("--associations", metavar="FILE", help="With --nodes: sacctmgr -P show assoc tree (accounts, shares, limits)."),
+        typer.Option(
+            "--associations",
+            metavar="FILE",
+            help="sacctmgr -P show assoc tree: accounts, shares, limits. With --cluster, of those that the file does not list.",
+        ),
     ] = None,
     licenses: Annotated[Path | None, typer.Option("--licenses", metavar="FILE", help="With --nodes: scontrol show licenses.")] = None,
     notion: Annotated[

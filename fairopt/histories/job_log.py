@@ -66,6 +66,8 @@ class JobLog:
         Whether ``allowed`` is what was seen, which the cluster knows better where it says anything.
     numbered : bool
         Whether owners are numbers of the log, which a cluster may not list.
+    accounts : bool
+        Whether queues are accounts, which a cluster may not list.
     unjudged : tuple of Unjudged
     notes : tuple of str
     places : tuple of str (owners,)
@@ -92,6 +94,7 @@ class JobLog:
     notes: tuple[str, ...]
     places: tuple[str, ...] = ()
     numbered: bool = False
+    accounts: bool = False
 
     @classmethod
     def from_frame(
@@ -145,6 +148,7 @@ class JobLog:
             clock=records.clock,
             inferred=records.inferred,
             numbered=records.numbered,
+            accounts=records.accounts,
             unjudged=_summed(records.unjudged),
             notes=tuple(dict.fromkeys(records.notes)),
             places=tuple(records.where(int(first)) for first in np.unique(owner, return_index=True)[1]),

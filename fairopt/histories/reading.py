@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from fairopt.slurm.sacct_log import Places
 
-__all__ = ["USERS", "cluster_of_log", "read_cluster", "read_log_file"]
+__all__ = ["USERS", "associated", "cluster_of_log", "read_cluster", "read_log_file"]
 
 USERS = {"table": (), "sacct": ("user", "account"), "swf": ("user", "group", "queue"), "kubernetes": ("namespace", "priority", "label:KEY")}
 
@@ -78,6 +78,23 @@ def cluster_of_log(
     from fairopt.slurm.sacct_log import NEEDED
 
     return of_slurm(read_sacct(path, NEEDED), nodes, associations, licenses, users=users or "user", lenient=lenient)
+
+
+def associated(log: object, cluster: Instance, associations: str | os.PathLike[str], users: str | None) -> tuple[Instance, tuple[str, ...]]:
+    """Return a cluster with the accounts and users of a log of ``sacct`` that it does not list, as the associations have them, and notes.
+
+    Raises
+    ------
+    InvalidInstance
+        The log is of another kind.
+    """
+    if not isinstance(log, str | os.PathLike) or kind_of(Path(log)) != "sacct":
+        raise InvalidInstance("associations are of Slurm: they go with a log of sacct; leave them out (--associations)")
+    from fairopt.slurm.past import with_associations
+    from fairopt.slurm.sacct import read_sacct
+    from fairopt.slurm.sacct_log import NEEDED
+
+    return with_associations(cluster, read_sacct(Path(log), NEEDED), associations, users=users or "user")
 
 
 def kind_of(path: Path) -> str:

@@ -35,7 +35,7 @@ from fairopt.histories.changes import changes_of, check_capacity, choose_moments
 from fairopt.histories.entitlement import Entitlement
 from fairopt.histories.job_log import JobLog
 from fairopt.histories.judging import judge, request_of
-from fairopt.histories.reading import cluster_of_log, read_cluster, read_log_file
+from fairopt.histories.reading import associated, cluster_of_log, read_cluster, read_log_file
 from fairopt.histories.received import received
 from fairopt.histories.result import History
 from fairopt.histories.setting import Setting, setting_of
@@ -95,7 +95,7 @@ def history(
     nodes, associations, licenses : paths, optional
         Instead of a cluster, for a log of ``sacct``: ``scontrol show nodes``, ``sacctmgr -P show assoc tree``, ``scontrol show licenses``,
         as `fairopt.import_slurm` takes them. All nodes count, drained ones too, and every account and user of the log has its place
-        (:mod:`fairopt.slurm.past`).
+        (:mod:`fairopt.slurm.past`). Beside a cluster, ``associations`` say where accounts and users are that the cluster does not list.
     notion : str, tuple or Notion
         As `fairopt.compare` takes it.
     windows : sequence of (start, end)
@@ -146,12 +146,13 @@ def history(
     name, chosen = read_notion(notion)
     told: tuple[str, ...] = ()
     places = None
-    exports = nodes, associations, licenses
     if cluster is None:
         cluster, places, told = cluster_of_log(log, nodes=nodes, associations=associations, licenses=licenses, users=users, lenient=lenient)
-    elif any(each is not None for each in exports):
-        raise InvalidInstance("there are a cluster and exports of one (nodes, associations, licenses); give either")
+    elif nodes is not None or licenses is not None:
+        raise InvalidInstance("there are a cluster and exports of one (nodes, licenses); give either")
     instance = read_cluster(cluster, changes)
+    if associations is not None and nodes is None:
+        instance, told = associated(log, instance, associations, users)
     jobs = read_log_file(log, instance, users=users, timezone=timezone, lenient=lenient, places=places)
     setting = setting_of(jobs, instance, chosen, lenient=lenient)
     periods = _windows(setting.log, windows, every)

@@ -7,7 +7,8 @@ holds; for the other notions its weight is divided equally among its streams tha
 An owner is found in the cluster by its name: as a user, with weight, queue and placement; else as a queue; else as the owner of users that
 are in one queue, with the sum of their weights; else by the queue that the log names. If none is found, and the cluster has no queues, all
 weights are 1. Owners of a log that are numbers of it (in the Standard Workload Format) have weight 1 where the
-cluster, without queues in queues, does not list them: it may be a moment of the log.
+cluster, without queues in queues, does not list them: it may be a moment of the log. So have accounts of Slurm
+(:mod:`fairopt.histories.accounts`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 from fairopt.clusters.log_records import Unjudged
 from fairopt.clusters.shapes import labels_of
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
+from fairopt.histories.accounts import with_accounts
 from fairopt.histories.job_log import JobLog
 from fairopt.histories.limits import StreamLimits
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
@@ -175,6 +177,7 @@ def setting_of(log: JobLog, cluster: Instance, notion: Notion, *, lenient: bool 
         raise Unsupported("the cluster gives rates, so its servers are shared by time; a history divides resources: leave the rates out")
     if cluster.weights.ndim == 2:
         raise Unsupported("the cluster gives a weight per resource; a history takes one per user, shape (users,)")
+    log, cluster = with_accounts(log, cluster)
     log, owner_of, names, found = _owners(log, cluster, lenient)
     if cluster.tree.listed.any():
         owner_of, names, found = _in_order(cluster, owner_of, names, found)

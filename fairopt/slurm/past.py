@@ -33,8 +33,9 @@ from fairopt.slurm.sacct_log import Places
 from fairopt.slurm.shards import without_pieces
 from fairopt.slurm.syntax import features
 from fairopt.slurm.text import Record
+from fairopt.wording import joined, named, plural
 
-__all__ = ["cluster_of_log"]
+__all__ = ["cluster_of_log", "with_associations"]
 
 
 def cluster_of_log(
@@ -102,6 +103,25 @@ def cluster_of_log(
         named = NamedLimits({}, {}, tree, licensed.resource, listed, account)
         cluster = cluster.replace(limits=named.over(cluster, [""] * len(labels), {}))
     return cluster, _places(rows), tuple(account.notes)
+
+
+def with_associations(
+    cluster: Instance, table: Sacct, associations: str | os.PathLike[str], *, users: str = "user"
+) -> tuple[Instance, tuple[str, ...]]:
+    """Return a cluster that has every account and user of a log where the associations have them, and notes.
+
+    What the cluster lists stays as it is there.
+    """
+    account, jobs = Account(False), _jobs_of(table)
+    tree = Associations(associations, jobs, {}, account)
+    there = {queue.name for queue in cluster.queues}
+    new = [on_rows(queue, {}, cluster.resources) for queue in tree.forest(jobs, users, [], account).queues if queue.name not in there]
+    if new:
+        some = joined([named(queue.name) for queue in new], 3)
+        account.note(
+            f"the cluster does not list {plural(len(new), 'account or user', 'accounts and users')} ({some}): as in {associations}"
+        )
+    return cluster.replace(queues=[*cluster.queues, *new]), tuple(account.notes)
 
 
 def _places(rows: list[list[Node]]) -> Places:

@@ -130,6 +130,7 @@ def read_sacct_log(
         clock=clock,
         lenient=lenient,
         inferred=True,
+        accounts=True,
         notes=lacking,
     )
     _arrays(records, "submit" in get)

@@ -87,6 +87,78 @@ def test_what_is_lacking_is_said(tmp_path: Path) -> None:
     assert "--cluster" in run("history", log, "--nodes", nodes, "--set", "users.a.weight=2", status=2).stderr
 
 
+MOMENT = """\
+resources: [cpu]
+servers:
+- {name: n1, capacity: {cpu: 16}}
+- {name: n2, capacity: {cpu: 16}}
+users:
+- {name: lab/ann, queue: lab/ann, demand: {cpu: 16}}
+queues:
+- {name: lab, weight: 3}
+- {name: lab/ann, parent: lab, weight: 2}
+"""
+
+
+def test_a_log_against_an_import_that_lacks_its_accounts(tmp_path: Path) -> None:
+    """Only ann had a job when the cluster was imported; ben, and cat of the account idle, had some before.
+
+    All three want both nodes. With the associations the lab is due 3/4, ann 2/3 of it; without them 3/4, and ben 1 of 3 shares; idle has
+    the weight 1 that it has there, too.
+    """
+    rows = [
+        job(f"{n}", who, "00:00:00", "00:00:00", "01:00:00", node=node) for n, who, node in ((1, "lab/ann", "n1"), (2, "lab/ben", "n2"))
+    ]
+    waits = [
+        job(f"{n}", who, "00:00:00", "01:00:00", "02:00:00", node=node) for n, who, node in ((3, "idle/cat", "n1"), (4, "lab/ann", "n2"))
+    ]
+    more = [
+        job(f"{n}", who, "00:00:00", "02:00:00", "03:00:00", node=node) for n, who, node in ((5, "idle/cat", "n1"), (6, "lab/ben", "n2"))
+    ]
+    log = written(tmp_path, "jobs.txt", HEAD + "".join((*rows, *waits, *more)))
+    cluster, tree = written(tmp_path, "moment.yaml", MOMENT), written(tmp_path, "assoc.txt", TREE)
+    right = fo.history(log, nodes=written(tmp_path, "nodes.txt", NODES), associations=tree, moments="all")
+    both = fo.history(log, cluster, associations=tree, moments="all")
+    assert received(both) == pytest.approx(received(right))
+    assert both.to_frame()["entitled"].to_dict() == pytest.approx(right.to_frame()["entitled"].to_dict())
+    assert any("the cluster does not list 3 accounts and users" in note for note in both.notes)
+
+    alone = fo.history(log, cluster, moments="all")
+    assert received(alone) == pytest.approx(received(right))
+    by_hand = MOMENT + "- {name: lab/ben, parent: lab}\n- {name: idle}\n- {name: idle/cat, parent: idle}\n"
+    same = fo.history(log, written(tmp_path, "by-hand.yaml", by_hand), moments="all")
+    assert alone.to_frame()["entitled"].to_dict() == pytest.approx(same.to_frame()["entitled"].to_dict())
+    assert any("1 account of the log is not in the cluster (idle): weight 1 beside the others" in note for note in alone.notes)
+    assert any("1 user of the log is not in the cluster, such as lab/ben: weight 1 in its account" in note for note in alone.notes)
+    by_account = fo.history(log, cluster, users="account", moments="all")
+    assert received(by_account) == pytest.approx({"lab": 2.0, "idle": 1.0})
+    assert "idle/cat" in run("history", log, "--cluster", cluster, "--associations", tree, "--csv").stdout
+    with pytest.raises(InvalidInstance, match="associations are of Slurm"):
+        fo.history(written(tmp_path, "jobs.csv", "user,submit,start,end,cpu\nann,0,0,9,1\n"), POOL, associations=tree)
+
+
+def test_accounts_of_an_import_without_associations(tmp_path: Path) -> None:
+    """The users of such a cluster are accounts, with weights: they are queues of the users in the log."""
+    log = written(
+        tmp_path,
+        "jobs.txt",
+        HEAD
+        + "".join(
+            job(f"{n}", who, "00:00:00", f"0{n}:00:00", f"0{n + 1}:00:00")
+            for n, who in enumerate(("lab/ann", "lab/ben", "idle/cat", "new/dan"))
+        ),
+    )
+    flat = fo.Instance([[16]], [[1], [1]], weights=[3, 1], resources=["cpu"], servers=["n1"], users=["lab", "idle"])
+    found = fo.history(log, flat, moments="all")
+    assert {queue.name: queue.weight for queue in found.setting.cluster.queues} == {"lab": 3, "idle": 1, "new": 1}
+    assert received(found) == pytest.approx(dict.fromkeys(("lab/ann", "lab/ben", "idle/cat", "new/dan"), 1.0))
+    by_account = fo.history(log, flat, users="account", moments="all")
+    assert dict(zip(by_account.owners, by_account.setting.weights.tolist(), strict=True)) == {"lab": 3, "idle": 1, "new": 1}
+    strange = POOL.replace(queues=[fo.Queue("other")])
+    with pytest.raises(InvalidInstance, match="the cluster does not know the owner"):
+        fo.history(log, strange)
+
+
 SWF = "; MaxNodes: 4\n; MaxProcs: 64\n1 0 0 10 8 -1 -1 8 60 -1 1 7 1 -1 1 -1 -1 -1\n2 20 0 90 64 -1 -1 64 90 -1 1 8 1 -1 1 -1 -1 -1\n"
 
 
