@@ -12,8 +12,8 @@ container with a node label runs on the nodes with that label, and one without a
 ``/ws/v1/cluster/get-node-labels``, on those of partitions that are not exclusive. Containers that run have the labels of the partitions in
 which their application uses something (``resourceUsagesByPartition``).
 
-**Queues**: with the answer about the scheduler, its queues are those of the instance, in their tree (:mod:`fairopt.clusters.yarn_queues`);
-else every owner is a queue of weight 1.
+**Queues**: with the answer about the scheduler, or the file in which its queues are written, its queues are those of the instance, in
+their tree (:mod:`fairopt.clusters.yarn_queues`); else every owner is a queue of weight 1.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ from fairopt.clusters.json_export import Part, read_json
 from fairopt.clusters.queue_tree import Forest
 from fairopt.clusters.shapes import SOMEWHERE, Tasks, natural
 from fairopt.clusters.yarn_fields import NODE, see_application
-from fairopt.clusters.yarn_queues import Offer, finder, queues_of
-from fairopt.clusters.yarn_resources import add, amounts_of, one_or_more, shared_labels
+from fairopt.clusters.yarn_queues import finder, queues_of
+from fairopt.clusters.yarn_resources import Offer, add, amounts_of, one_or_more, shared_labels
+from fairopt.clusters.yarn_users import OfOneUser
 from fairopt.errors import InvalidInstance
 from fairopt.instance import FloatArray
 from fairopt.instance.queues import Queue
@@ -68,8 +69,8 @@ def import_yarn(
     nodes, apps : path
         What the ResourceManager answers, as JSON.
     queues : path, optional
-        Its answer about the scheduler, ``/ws/v1/cluster/scheduler``: the tree of queues with weights, guarantees and limits. The result
-        says what a guarantee means in that scheduler (`Import.options`).
+        Its answer about the scheduler, ``/ws/v1/cluster/scheduler``, or ``capacity-scheduler.xml`` or ``fair-scheduler.xml``: the tree of
+        queues with weights, guarantees and limits. The result says what a guarantee means in that scheduler (`Import.options`).
     labels : path, optional
         Its answer about node labels, ``/ws/v1/cluster/get-node-labels``: containers without label may run in partitions that are not
         exclusive, too. Default: every partition is exclusive.
@@ -192,7 +193,7 @@ def _tree(
     path: str | os.PathLike[str], apps: Sequence[_App], users: str, offers: Sequence[Offer], account: Account
 ) -> tuple[Forest, dict[str, str]]:
     """Return the queues, and the queue that applications mean by a name."""
-    forest = queues_of(path, offers, account)
+    forest, of_one_user = queues_of(path, offers, account)
     found = finder(forest)
     queue_of = {}
     more = []
@@ -202,18 +203,50 @@ def _tree(
         if known is None:
             account.note(f'no queue of the scheduler is "{name}", which applications name: it is in the root, with weight 1')
             more.append(Queue(name))
-    listed = [queue.name for queue in forest.queues if queue.order == "listed"]
+    parents = {queue.parent for queue in forest.queues}
+    working: dict[str, set[str]] = {}
+    for app in apps:
+        working.setdefault(queue_of[app.queue], set()).add(app.user)
+    divided = {name for name, each in of_one_user.items() if users == "user" and each.divides(len(working.get(name, ())))}
+    listed = [queue.name for queue in forest.queues if queue.order == "listed" and queue.name not in divided | parents]
     if listed:
         account.note(
             f"{joined([named(name) for name in listed], 3)}: first come, first served (order listed), by the numbers of applications; "
             "applications of one shape are one user, which stands where the first of them does"
         )
+    above = []
+    for queue in forest.queues:
+        own, number = of_one_user.get(queue.name), len(working.get(queue.name, ()))
+        if queue.name in divided:
+            queue = replace(queue, order="fair")
+        if own is not None and users == "queue" and number and own.limits_anything:
+            queue = own.limited(queue, number)
+        above.append(queue)
+    _note_users(of_one_user, working, users, account)
     if users == "user":
-        more += [
-            Queue(f"{queue}/{user}", queue, order="listed" if queue in listed else "fair")
-            for queue, user in dict.fromkeys((queue_of[app.queue], app.owner) for app in apps)
-        ]
-    return replace(forest, queues=(*forest.queues, *more)), queue_of
+        for name, user in dict.fromkeys((queue_of[app.queue], app.owner) for app in apps):
+            made = Queue(f"{name}/{user}", name, order="listed" if name in listed else "fair")
+            more.append(of_one_user[name].limited(made) if name in of_one_user else made)
+    return replace(forest, queues=(*above, *more)), queue_of
+
+
+def _note_users(of_one_user: Mapping[str, OfOneUser], working: Mapping[str, set[str]], users: str, account: Account) -> None:
+    """Say in which queues users have limits, and where an instance has them only together."""
+    limited = [named(name) for name, own in of_one_user.items() if own.limits_anything and name in working]
+    if limited:
+        account.note(
+            f"one user holds at most user-limit-factor times the capacity of {joined(limited, 3)}, also while the rest is idle (of a queue "
+            "without capacity, one container, and here none); the factor -1 means no limit"
+        )
+    several = [named(name) for name, own in of_one_user.items() if own.limits_anything and len(working.get(name, ())) > 1]
+    if several and users == "queue":
+        account.note(
+            f"several users work in {joined(several, 3)}: here their limits hold for all together, a relaxation; --users user has each"
+        )
+    divided = [named(name) for name, own in of_one_user.items() if own.least_percent < 100 and len(working.get(name, ())) > 1]
+    if divided:
+        how = "here they come in the order of the queue" if users == "queue" else "here they are equal as far as their percentage allows it"
+        account.note(f"minimum-user-limit-percent divides {joined(divided, 3)} among users; {how} (--users user takes users as owners)")
 
 
 def _lowest(app: _App, queue_of: Mapping[str, str], users: str) -> str:
@@ -242,6 +275,7 @@ class _App:
     part: Part
     name: str
     owner: str
+    user: str
     queue: str
     state: str
     containers: tuple[_Containers, ...]
@@ -297,7 +331,13 @@ def _app(part: Part, users: str) -> _App:
                 own = _label(request.get("nodeLabelExpression")) or label
                 containers.append(_Containers(number, amounts_of(capability), own, False))
     return _App(
-        part, part["id"].text(), part[users].text() or f"(no {users})", part.get("queue").text("") or "(no queue)", state, tuple(containers)
+        part,
+        part["id"].text(),
+        part[users].text() or f"(no {users})",
+        part.get("user").text(""),
+        part.get("queue").text("") or "(no queue)",
+        state,
+        tuple(containers),
     )
 
 

@@ -145,7 +145,7 @@ _importer(
     "--nodes nodes.json --apps apps.json --queues scheduler.json -o cluster.yaml",
     nodes=file("Answer of the ResourceManager to /ws/v1/cluster/nodes", NEEDED),
     apps=file("Answer of the ResourceManager to /ws/v1/cluster/apps", NEEDED),
-    queues=file("Answer of the ResourceManager to /ws/v1/cluster/scheduler"),
+    queues=file("Answer of the ResourceManager to /ws/v1/cluster/scheduler; or capacity-scheduler.xml or fair-scheduler.xml."),
     labels=file("Answer of the ResourceManager to /ws/v1/cluster/get-node-labels: which partitions are not exclusive."),
     owners=_owners("Owners of applications: queue or user.", "queue"),
 )

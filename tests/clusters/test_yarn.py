@@ -130,7 +130,7 @@ def test_queues_of_the_capacity_scheduler(tmp_path: Path) -> None:
     assert result.to_frame()["weight"].to_dict() == {"adhoc": 25, "eng.dev": 25, "eng.prod": 50, "gone": 1}
     for text in (
         'no queue of the scheduler is "gone"',
-        "limits of single users",
+        "one user holds at most user-limit-factor times",
         '"spare" has no capacity of its own',
         "no user is in the queue",
     ):

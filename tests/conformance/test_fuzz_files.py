@@ -227,6 +227,26 @@ def importing(function: Callable[..., fo.Import], *names: str, place: int | str 
 
 KUBERNETES = ("kubernetes_nodes.json", "kubernetes_pods.json")
 SLURM = ("slurm_nodes.json", "slurm_jobs.json", "slurm_associations.json", "slurm_partitions.json")
+CAPACITY = "<configuration>" + "".join(
+    f"<property><name>yarn.scheduler.capacity.{name}</name><value>{value}</value></property>\n"
+    for name, value in {
+        "resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
+        "root.queues": "etl,adhoc",
+        "root.etl.capacity": "60",
+        "root.etl.maximum-capacity": "${root.etl.most}90",
+        "root.etl.user-limit-factor": "2.5",
+        "root.adhoc.capacity": "[memory=4096,vcores=25%]",
+        "root.adhoc.accessible-node-labels.gpu.capacity": "4w",
+        "root.adhoc.ordering-policy": "fair",
+        "root.adhoc.priority": "-1",
+    }.items()
+) + "<property name='root.etl.most' value=''/></configuration>"  # fmt: skip
+FAIR = (
+    '<?xml version="1.0"?><allocations><queue name="etl"><minResources>4096 mb, 2 vcores</minResources><weight>2.5</weight>'
+    '<queue name="a"><maxResources>vcores=25%, memory-mb=50%</maxResources></queue></queue>'
+    '<queue name="adhoc" type="parent"><schedulingPolicy>fifo</schedulingPolicy></queue>'
+    "<queueMaxResourcesDefault>50% cpu, 10% memory</queueMaxResourcesDefault></allocations>"
+)
 YARN = ("yarn_nodes.json", "yarn_apps.json", "yarn_scheduler.json")
 RAY = ("ray_nodes.json", "ray_tasks.json", "ray_actors.json", "ray_placement-groups.json", "ray_jobs.json")
 TABLE_OF_RATES = "job_type,scale,worker,thr\nlstm,1,k80,4\nlstm,1,v100,8\nlstm,2,k80,6\ntranslator,1,v100,8\n"
@@ -273,6 +293,8 @@ SEEDS: dict[str, tuple[bytes, Callable[[Path], None]]] = {
     "jobs.txt": (SHOWN.encode(), importing(fo.import_slurm, *SLURM[:2], place=1)),
     "sacctmgr.txt": (ASSOCIATIONS.encode(), importing(fo.import_slurm, *SLURM[:3], place=2)),
     **exported(fo.import_yarn, YARN),
+    "capacity-scheduler.xml": (CAPACITY.encode(), importing(fo.import_yarn, *YARN[:2], place="queues")),
+    "fair-scheduler.xml": (FAIR.encode(), importing(fo.import_yarn, *YARN[:2], place="queues")),
     **exported(fo.import_ray, RAY),
     **exported(fo.import_openb, ("openb_nodes.csv", "openb_pods.csv")),
     **exported(fo.import_google2011, ("google_machine_events.csv", "google_tasks.csv")),
