@@ -32,7 +32,7 @@ from fairopt.clusters.queue_tree import Forest, groups_of, note_guarantees, on_r
 from fairopt.clusters.shapes import Shapes, Tasks, labels_of, means_of, natural
 from fairopt.clusters.speeds import Speeds
 from fairopt.errors import InvalidInstance
-from fairopt.instance import FloatArray, Instance
+from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import number_distinct
 from fairopt.instance.hosts import is_host
 from fairopt.instance.limits import Limit
@@ -57,12 +57,15 @@ class Nodes:
         How many each stands for; default: one, which has its name.
     hosts : list of sequences of str, optional
         The names of those that each stands for; empty where they are not known.
+    kind : int array (nodes,), optional
+        The kind of each, where the demands of tasks differ by kind of node.
     """
 
     names: list[str]
     capacities: FloatArray
     counts: FloatArray | None = None
     hosts: Sequence[Sequence[str]] | None = None
+    kind: IntArray | None = None
 
     @property
     def known(self) -> Sequence[Sequence[str]]:
@@ -118,11 +121,12 @@ def assemble(
     capacities = nodes.capacities[order]
     counts: FloatArray = np.ones(len(names)) if nodes.counts is None else nodes.counts[order]
 
-    shapes = Shapes(tasks, rank, order)
+    node_kind = np.zeros(order.size, int) if nodes.kind is None else nodes.kind[order]
+    shapes = Shapes(tasks, rank, order, node_kind)
     speed_of = {owner: speeds.of(owner)[order] for owner in set(tasks.owner)} if speeds is not None else {}
     if speeds is not None:
         _bar(shapes, names, speed_of)
-    shapes.drop((shapes.demands == 0).all(axis=1), "asks for nothing", what, account)
+    shapes.drop((shapes.demands == 0).all(axis=(1, 2)), "asks for nothing", what, account)
     nowhere = ~shapes.eligibility.any(axis=1) & (shapes.somewhere == 0)
     shapes.drop(nowhere, "no server meets its constraints, so it can never start", what, account)
     amounts = dict(shared or {})
@@ -130,15 +134,15 @@ def assemble(
     shapes.drop(~fits, "larger than every server on which it may run, so it can never start", what, account)
     if not shapes.queue:
         raise InvalidInstance(f"no {what} of the {kind} export is left, so nothing asks for resources; {account.reasons()}")
-    some_use = (shapes.demands > 0).any(axis=0)
+    some_use = (shapes.demands > 0).any(axis=(0, 1))
     some_use |= np.append((capacities > 0).any(axis=0), np.ones(len(amounts), bool))
-    capacities, shapes.demands = capacities[:, some_use[: capacities.shape[1]]], shapes.demands[:, some_use]
+    capacities, shapes.demands = capacities[:, some_use[: capacities.shape[1]]], shapes.demands[..., some_use]
     resources = [name for name, used in zip(resources, some_use, strict=True) if used]
     owner_of = {queue: shapes.owner_of[queue] for queue in shapes.queue}
 
     if demand == "mean":
         lowest, kinds, demands, number, eligibility, held, somewhere = means_of(shapes)
-        labels = lowest if len(set(lowest)) == len(lowest) else labels_of(lowest, demands, resources, kinds)
+        labels = lowest if len(set(lowest)) == len(lowest) else labels_of(lowest, demands[:, 0], resources, kinds)
         account.note("each owner is one user with the mean of its tasks: an approximation, as no such task exists")
     else:
         sequence = shapes.sequence({queue.name for queue in (forest or Forest()).queues if queue.order == "listed"})
@@ -146,7 +150,7 @@ def assemble(
         demands, number, eligibility = shapes.demands[sequence], shapes.number[sequence], shapes.eligibility[sequence]
         held, somewhere = shapes.held[sequence], shapes.somewhere[sequence]
         kinds = [shapes.kind[n] for n in sequence]
-        labels = labels_of(lowest, demands, resources, kinds)
+        labels = labels_of(lowest, demands[:, 0], resources, kinds)
     forest = forest or Forest()
     queues, of_owner = plant(forest, owner_of, len(set(lowest)) < len(lowest))
     parents = {queue.parent for queue in queues}
@@ -162,7 +166,8 @@ def assemble(
 
     groups = groups_of(queues, names)
     speed = np.array([speed_of[owner_of[queue]] for queue in lowest]) if speeds is not None else np.ones((len(lowest), 1))
-    row = number_distinct([capacities, eligibility.T, groups.T, *([speed.T] if speeds is not None else [])])
+    own_kind = node_kind[:, None].astype(float)
+    row = number_distinct([capacities, eligibility.T, groups.T, own_kind, *([speed.T] if speeds is not None else [])])
     first = np.unique(row, return_index=True)[1]
     members, rows = np.bincount(row), first.size
     row_counts = np.bincount(row, weights=counts)
@@ -174,7 +179,7 @@ def assemble(
     row_of = {name: servers[j] for name, j in zip(names, row.tolist(), strict=True)}
     instance = Instance(
         capacities[first],
-        demands,
+        demands[:, 0] if nodes.kind is None else demands[:, node_kind[first]],
         weights=None if queues else [given_weights.get(queue, 1.0) for queue in lowest],
         eligibility=None if eligibility.all() else eligibility[:, first],
         counts=row_counts,
@@ -198,7 +203,9 @@ def assemble(
         idle = plural(row_counts[unused].sum(), "server that no task may use counts", "servers that no task may use count")
         account.note(f"{idle} in the capacity of the cluster")
     over = (
-        np.flatnonzero((held.T @ demands[:, : capacities.shape[1]] > counts[:, None] * capacities * (1 + FITS)).any(axis=1))
+        np.flatnonzero(
+            (_used(held, demands[..., : capacities.shape[1]], node_kind) > counts[:, None] * capacities * (1 + FITS)).any(axis=1)
+        )
         if demand == "shapes"
         else row[:0]
     )
@@ -230,6 +237,15 @@ def assemble(
         tuple(account.notes),
         of_owner,
     )
+
+
+def _used(held: FloatArray, demands: FloatArray, node_kind: IntArray) -> FloatArray:
+    """Return what tasks use of each node, (nodes, resources); demands are (users, kinds of node, resources)."""
+    used = np.zeros((held.shape[1], demands.shape[2]))
+    for kind in range(demands.shape[1]):
+        there = node_kind == kind
+        used[there] = held[:, there].T @ demands[:, kind]
+    return used
 
 
 def _bar(shapes: Shapes, names: Sequence[str], speed_of: Mapping[str, FloatArray]) -> None:

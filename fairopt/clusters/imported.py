@@ -104,7 +104,8 @@ class Import:
         """Return one row per owner: weight, users, tasks, and the dominant shares of what it asks for, holds, and gets in allocations.
 
         The weight of an owner is that of its queue among the queues beside it (of several queues: their sum). Its dominant share is the
-        largest part of any resource of the whole cluster that all its users take together.
+        largest part of any resource of the whole cluster that all its users take together. Where a task takes different amounts on
+        different servers, it counts with what it takes where it runs, and while it waits with the least.
 
         Parameters
         ----------
@@ -121,9 +122,8 @@ class Import:
         def of_owner(per_user: FloatArray) -> FloatArray:
             return np.asarray(np.bincount(owner, weights=per_user, minlength=len(names)), float)
 
-        def dominant(tasks: FloatArray) -> FloatArray:
-            finite = np.where(np.isfinite(tasks), tasks, 0.0)
-            used = np.column_stack([of_owner(finite * demand) for demand in instance.demands.T])
+        def dominant(taken: FloatArray) -> FloatArray:
+            used = np.column_stack([of_owner(amounts) for amounts in taken.T])
             return np.asarray(safe_ratio(used, instance.total_capacity).max(axis=1))
 
         weight = {queue.name: queue.weight for queue in instance.queues}
@@ -132,18 +132,19 @@ class Import:
             "users": np.bincount(owner, minlength=len(names)),
             "tasks": of_owner(instance.tasks),
             "running": of_owner(self.held),
-            "asks": dominant(instance.tasks),
-            "holds": dominant(self.held),
+            "asks": dominant(_taken(instance, instance.tasks)),
+            "holds": dominant(_taken(instance, self.held, self.current)),
         }
         for name, allocation in (allocations or {}).items():
-            columns[name] = dominant(allocation.tasks_per_user)
+            columns[name] = dominant(_taken(allocation.instance, allocation.tasks_per_user, allocation))
         return pd.DataFrame(columns, index=pd.Index(names, name="owner"))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON: what was read, the owners, what was left out and why, and notes."""
         instance = self.instance
         owners = self.to_frame().reset_index().to_dict("records")
-        capacity, demand = instance.total_capacity, _finite(instance.tasks) @ instance.demands
+        capacity, asked = instance.total_capacity, _taken(instance, instance.tasks).sum(axis=0)
+        held = _taken(instance, self.held, self.current).sum(axis=0)
         found = {
             "kind": self.kind,
             "summary": dict(self.summary),
@@ -154,8 +155,8 @@ class Import:
                 name: {
                     "unit": self.units.get(name, ""),
                     "capacity": float(capacity[r]),
-                    "asked": float(demand[r]),
-                    "held": float(self.held @ instance.demands[:, r]),
+                    "asked": float(asked[r]),
+                    "held": float(held[r]),
                 }
                 for r, name in enumerate(instance.resources)
             },
@@ -206,6 +207,16 @@ class Import:
         if self.left_out:
             parts.append(f"{plural(sum(each.number for each in self.left_out), 'record')} left out")
         return f"Import({self.kind}: {', '.join(parts)})"
+
+
+def _taken(instance: Instance, tasks: FloatArray, placed: Allocation | None = None) -> FloatArray:
+    """Return what the tasks of users take of each resource, (users, resources): where they run, if that is known, else the least."""
+    by_kind = instance.demands_by_kind
+    if placed is None or by_kind.shape[1] == 1:
+        return np.asarray(_finite(tasks)[:, None] * by_kind.min(axis=1))
+    return np.asarray(
+        sum(placed.tasks[:, instance.kind_of == kind].sum(axis=1)[:, None] * by_kind[:, kind] for kind in range(by_kind.shape[1]))
+    )
 
 
 def _finite(tasks: FloatArray) -> FloatArray:

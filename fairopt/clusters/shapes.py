@@ -27,8 +27,8 @@ class Tasks:
     ----------
     owner : list of str
         The owner of each group.
-    demands : array (groups, resources)
-        Demand of one task.
+    demands : array (groups, resources), or (groups, kinds of node, resources)
+        Demand of one task; on each kind of node (`fairopt.clusters.assembly.Nodes.kind`) where it differs.
     number : array (groups,)
         Number of tasks.
     allowed : bool array (places, nodes)
@@ -72,9 +72,14 @@ def natural(name: str) -> list[tuple[bool, int, str]]:
 
 
 class Shapes:
-    """Groups of tasks, merged if they have the same queue, demand, constraints and kind."""
+    """Groups of tasks, merged if they have the same queue, demand, constraints and kind.
 
-    def __init__(self, tasks: Tasks, rank: IntArray, order: IntArray) -> None:
+    Their demands are (shapes, kinds of node, resources): most exports have one kind.
+    """
+
+    def __init__(self, tasks: Tasks, rank: IntArray, order: IntArray, node_kind: IntArray) -> None:
+        demands = tasks.demands if tasks.demands.ndim == 3 else tasks.demands[:, None]
+        self.node_kind = node_kind
         allowed = tasks.allowed[:, order]
         same_place = number_distinct([allowed])
         queue = tasks.owner if tasks.queue is None else tasks.queue
@@ -84,12 +89,13 @@ class Shapes:
         kind = tasks.kind or [""] * len(queue)
         kinds = {name: j for j, name in enumerate(dict.fromkeys(kind))}
         of_kind = np.array([kinds[name] for name in kind], int)[:, None]
-        group = number_distinct([which[:, None], tasks.demands, place[:, None], of_kind]) if queue else np.empty(0, int)
+        columns = [which[:, None], demands.reshape(len(queue), -1), place[:, None], of_kind]
+        group = number_distinct(columns) if queue else np.empty(0, int)
         first = np.unique(group, return_index=True)[1]
         self.queue, self.kind = [queue[j] for j in first], [kind[j] for j in first]
         self.owner_of = dict(zip(queue, tasks.owner, strict=True))
         self.where = [tasks.where[j] for j in first]
-        self.demands = tasks.demands[first]
+        self.demands = demands[first]
         self.number: FloatArray = np.asarray(np.bincount(group, weights=tasks.number, minlength=first.size), float)
         self.eligibility = allowed[tasks.place[first]] if first.size else np.zeros((0, len(order)), bool)
         check_array("the tasks of the export", "kinds of tasks and kinds of nodes", first.size, len(order))
@@ -127,14 +133,15 @@ class Shapes:
 
         The last columns of demands are those of resources of the cluster, of which there are ``shared``.
         """
-        demands, of_cluster = np.split(self.demands, [capacities.shape[1]], axis=1)
-        exists = ((demands == 0) | (capacities > 0).any(axis=0)).all(axis=1)
+        demands, of_cluster = np.split(self.demands, [capacities.shape[1]], axis=2)
+        exists = ((demands == 0) | (capacities > 0).any(axis=0)).all(axis=(1, 2))
         fits = ((self.held > 0).any(axis=1) | (self.somewhere > 0)) & exists
-        kinds = number_distinct([capacities])
-        distinct = capacities[np.unique(kinds, return_index=True)[1]]
-        large: BoolArray = np.all(demands[:, None, :] <= distinct[None] * (1 + FITS), axis=2)  # (shapes, kinds of node)
-        large &= np.all(of_cluster <= shared * (1 + FITS), axis=1, keepdims=True)
-        for kind in range(len(distinct)):
+        kinds = number_distinct([capacities, self.node_kind[:, None].astype(float)])
+        first = np.unique(kinds, return_index=True)[1]
+        of_kind = self.node_kind[first]
+        large: BoolArray = np.all(demands[:, of_kind] <= capacities[first] * (1 + FITS), axis=2)  # (shapes, kinds of node)
+        large &= np.all(of_cluster[:, of_kind] <= shared * (1 + FITS), axis=2)
+        for kind in range(first.size):
             fits |= large[:, kind] & self.eligibility[:, kinds == kind].any(axis=1)
         return np.asarray(fits)
 
@@ -147,7 +154,7 @@ def means_of(shapes: Shapes) -> tuple[list[str], list[str], FloatArray, FloatArr
     belongs = np.zeros((len(users), len(shapes.queue)))
     belongs[[position[each] for each in of_shapes], np.arange(len(shapes.queue))] = 1.0
     number = belongs @ shapes.number
-    demands = (belongs * shapes.number) @ shapes.demands / number[:, None]
+    demands = np.tensordot(belongs * shapes.number, shapes.demands, axes=1) / number[:, None, None]
     queues, kinds = [queue for queue, _ in users], [kind for _, kind in users]
     return queues, kinds, demands, number, (belongs @ shapes.eligibility) > 0, belongs @ shapes.held, belongs @ shapes.somewhere
 

@@ -52,6 +52,15 @@ _CONTAINER = declared(
     ignored | lifecycle, livenessProbe, readinessProbe, startupProbe, terminationMessagePath, terminationMessagePolicy | how it is watched
     """,
 )
+_ANNOTATION = declared(
+    "pod in its annotations",
+    """
+    read | gpu-fraction, gpu-memory, gpu-fraction-num-devices | parts of GPUs, which KAI reads
+    noted | nvidia.com/use-gputype, nvidia.com/nouse-gputype, nvidia.com/use-gpuuuid, nvidia.com/nouse-gpuuuid | which GPUs HAMi takes
+    noted | nvidia.com/vgpu-mode | how HAMi divides the GPUs that it takes
+    ignored | gpu-fraction-container-name, gpu-memory.limit, gpu-fraction.limit, mps | how its containers share what it takes of GPUs
+    """,
+)
 _OF_KUEUE = {
     "ClusterQueue": """
     read | resourceGroups, cohort, cohortName | its quotas by flavor, and its cohort
@@ -141,8 +150,11 @@ OF_KIND: dict[tuple[str, str], Fields] = {
     ("ResourceQuota", ""): declared("ResourceQuota", _OF_QUOTAS["ResourceQuota"]),
 }
 """The fields of each kind of object, with the group of its API."""
-DECLARED: tuple[Fields, ...] = tuple(dict.fromkeys((_NODE, _POD, _CONTAINER, *OF_KIND.values())))
+DECLARED: tuple[Fields, ...] = tuple(dict.fromkeys((_NODE, _POD, _CONTAINER, _ANNOTATION, *OF_KIND.values())))
 """All of them, in the order in which the documentation shows them."""
+
+
+_ANNOTATIONS = frozenset(name for field in _ANNOTATION.fields for name in field.names)
 
 
 def note_fields(nodes: Iterable[Part], pods: Iterable[Part], objects: Sequence[Part], account: Account) -> None:
@@ -153,6 +165,9 @@ def note_fields(nodes: Iterable[Part], pods: Iterable[Part], objects: Sequence[P
     for part in pods:
         spec = _spec(part)
         seen.see(_POD, spec)
+        given = part.get("metadata").get("annotations").value if isinstance(part.value, dict) else None
+        if isinstance(given, dict):
+            seen.see(_ANNOTATION, {name: text for name, text in given.items() if name in _ANNOTATIONS})
         for kind in ("containers", "initContainers"):
             containers = spec.get(kind)
             for container in containers if isinstance(containers, list) else ():

@@ -44,7 +44,9 @@ from fairopt.clusters.queue_tree import Forest
 from fairopt.clusters.shapes import SOMEWHERE, Tasks
 from fairopt.clusters.speeds import Speeds, read_speeds
 from fairopt.errors import InvalidInstance
+from fairopt.instance import FloatArray
 from fairopt.instance.quantities import NANO
+from fairopt.kubernetes.cards import CardRequest, Cards, gpu_of, holds_shared_card, taken_on
 from fairopt.kubernetes.fields import note_fields
 from fairopt.kubernetes.placement import Constraints, Labels
 from fairopt.kubernetes.queues import SYSTEMS, is_queue, queues_of
@@ -153,6 +155,7 @@ def import_kubernetes(
     known = {node.name: node for node in offered}
     index = {node.name: i for i, node in enumerate(open_nodes)}
     kept: list[Pod] = []
+    listed = _whole_or_in_parts(listed, account)
     homeless = 0
     for pod in listed:
         if pod.finished:
@@ -161,11 +164,14 @@ def import_kubernetes(
             account.bad(
                 "pod", f"{pod.part.place}.spec.nodeName", f'runs on node "{pod.node}", which {nodes} does not list; export both again'
             )
+        elif holds_shared_card(pod):
+            if pod.node in index:
+                gpu = gpu_of(known[pod.node].allocatable)
+                _reserve(known[pod.node], {resource: amount for resource, amount in pod.request.items() if resource != gpu})
+            account.leave_out("pod", pod.where, "KAI's own, for a GPU that pods share: their parts count, not this pod", pod.number)
         elif pod.pinned and daemonsets == "reserve":
             if pod.node in index:
-                node = known[pod.node]
-                for resource, amount in pod.request.items():
-                    node.reserved[resource] = node.reserved.get(resource, 0) + amount
+                _reserve(known[pod.node], pod.request)
             account.leave_out("pod", pod.where, f"{pod.pinned}: {'taken off its node' if pod.node in index else 'its node offers nothing'}")
         else:
             homeless += bool(pod.node) and pod.node not in index
@@ -189,12 +195,15 @@ def import_kubernetes(
     nothing: tuple[None, list[Pod], None, list[Extra]] = None, kept, None, [()] * len(kept)
     forest, kept, places_in, extra = queues_of(rest, kept, open_nodes, users, account) if rest else nothing
     kept = _within_nodes(kept, known, account)
+    cards = Cards(open_nodes, kept, account)
     amounts = [pod.request for pod in kept] if some else [node.allocatable for node in open_nodes]
     asked = {resource for each in amounts for resource, amount in each.items() if amount}
+    if any(pod.cards for pod in kept):
+        asked.add(cards.gpu)
     if forest:
         asked |= forest.resources & {resource for node in open_nodes for resource in node.allocatable}
     resources = [*ALWAYS, *sorted(asked - set(ALWAYS))]
-    place_of = [(pod.constraints, more) for pod, more in zip(kept, extra, strict=True)]
+    place_of = [(pod.constraints, more, pod.cards) for pod, more in zip(kept, extra, strict=True)]
     places = list(dict.fromkeys(place_of))
     row = {place: j for j, place in enumerate(places)}
     labels = Labels(open_nodes)
@@ -203,12 +212,15 @@ def import_kubernetes(
         Nodes(
             [node.name for node in open_nodes],
             np.array([_offer(node, resources, account) for node in open_nodes]).reshape(-1, len(resources)),
+            kind=cards.kind if cards.kinds > 1 else None,
         ),
         Tasks(
             owner=[pod.owner for pod in kept],
-            demands=np.array([[in_units(r, pod.request.get(r, 0)) for r in resources] for pod in kept]).reshape(-1, len(resources)),
+            demands=_demands(kept, resources, cards),
             number=np.array([pod.number for pod in kept], float),
-            allowed=np.array([labels.allowed(*place) for place in places], bool).reshape(len(places), len(open_nodes)),
+            allowed=np.array([labels.allowed(where, more) & cards.allowed(parts) for where, more, parts in places]).reshape(
+                len(places), len(open_nodes)
+            ),
             place=np.array([row[place] for place in place_of], int),
             where=[pod.where for pod in kept],
             running=[(j, index.get(pod.node, SOMEWHERE), pod.number) for j, pod in enumerate(kept) if pod.node in index or pod.started],
@@ -223,6 +235,33 @@ def import_kubernetes(
         what="pod",
         speeds=None if speeds is None else _speeds(speeds, open_nodes, forest, {pod.owner for pod in kept}, account),
     )
+
+
+def _reserve(node: Node, amounts: Mapping[str, int]) -> None:
+    """Take amounts off what a node offers."""
+    for resource, amount in amounts.items():
+        node.reserved[resource] = node.reserved.get(resource, 0) + amount
+
+
+def _demands(pods: Sequence[Pod], resources: list[str], cards: Cards) -> FloatArray:
+    """Return the demands of pods, (pods, kinds of node, resources)."""
+    demands = np.array([[in_units(r, pod.request.get(r, 0)) for r in resources] for pod in pods]).reshape(len(pods), 1, len(resources))
+    demands = np.repeat(demands, cards.kinds, axis=1)
+    parts: dict[tuple[CardRequest, ...], list[float]] = {}
+    for j, pod in enumerate(pods):
+        if pod.cards:
+            if pod.cards not in parts:
+                parts[pod.cards] = [float(amount) for amount in cards.taken(pod.cards)]
+            demands[j, :, resources.index(cards.gpu)] += parts[pod.cards]
+    return demands
+
+
+def _whole_or_in_parts(pods: Sequence[Pod], account: Account) -> list[Pod]:
+    """Return the pods; of one that asks for whole GPUs and for parts, in an annotation, the whole ones count."""
+    both = {pod.name for pod in pods if pod.cards and any(amount and r.endswith("/gpu") for r, amount in pod.request.items())}
+    if both:
+        account.note(f"{plural(len(both), 'pod asks', 'pods ask')} for whole GPUs and for a part in an annotation: the whole ones count")
+    return [replace(pod, cards=()) if pod.name in both else pod for pod in pods]
 
 
 def _speeds(path: str | os.PathLike[str], nodes: Sequence[Node], forest: Forest | None, owners: set[str], account: Account) -> Speeds:
@@ -271,6 +310,9 @@ def _within_nodes(pods: list[Pod], nodes: Mapping[str, Node], account: Account) 
     for pod in pods:
         if pod.node and not nodes[pod.node].closed:
             offer = nodes[pod.node].allocatable
+            gpu, parts = gpu_of(offer), taken_on(nodes[pod.node].deck, pod.cards)
+            if parts > offer.get(gpu, 0) / NANO:
+                pod = replace(pod, request=pod.request | {gpu: -(-parts.numerator * NANO // parts.denominator)}, cards=())
             over = {resource: offer.get(resource, 0) for resource, amount in pod.request.items() if amount > offer.get(resource, 0)}
             if over:
                 cut.update(list(over))

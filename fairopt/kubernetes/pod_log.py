@@ -3,7 +3,8 @@
 A pod is submitted when it is created. It starts when it is bound to a node (its condition ``PodScheduled``, else its ``startTime``), and
 ends when its last container ends, else when it is deleted. A pod with scheduling gates is not ready before they are lifted, which the
 export does not say: its waiting time is excluded. Pods of DaemonSets and static pods are left out, as they do not queue. Kubernetes forgets
-pods that are deleted: export them often, into several files; a pod in several files counts once, as in the last of them.
+pods that are deleted: export them often, into several files; a pod in several files counts once, as in the last of them. Parts of GPUs
+count as in :mod:`fairopt.kubernetes.cards`; the memory of cards is not in a log, so there a pod that asks for memory takes a whole card.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from fairopt.clusters.json_export import Part
 from fairopt.clusters.log_records import Records, distinct, nowhere, row_places, unknown_server
 from fairopt.errors import InvalidInstance
 from fairopt.instance import Instance
+from fairopt.kubernetes.cards import Deck, gpu_of, holds_shared_card, taken_on
 from fairopt.kubernetes.reading import read_objects
 from fairopt.kubernetes.records import Pod, in_units, owner_of, read_pod
+from fairopt.wording import plural
 
 __all__ = ["read_pod_log"]
 
@@ -56,11 +59,14 @@ def read_pod_log(
         for pod in account.read(read_objects(Path(path), "Pod", _PODS), lambda part: read_pod(part, owner), "pod"):
             listed[str(pod.part["metadata"].get("uid").value or pod.name)] = pod
     every = list(listed.values())
-    pods = [pod for pod in every if not pod.pinned]
+    pods = [pod for pod in every if not (pod.pinned or holds_shared_card(pod))]
     if not pods:
         raise InvalidInstance(f"{', '.join(map(str, paths))}: there is no pod that queues; export the pods of all namespaces: {_PODS}")
     times = np.array([_times(pod, clock) for pod in pods], float)
-    table, shape = distinct(np.array([[in_units(r, pod.request.get(r, 0)) for r in cluster.resources] for pod in pods], float))
+    asked = np.array([[in_units(r, pod.request.get(r, 0)) for r in cluster.resources] for pod in pods], float)
+    if (gpu := gpu_of(cluster.resources)) in cluster.resources:
+        asked[:, cluster.resources.index(gpu)] += [float(taken_on(Deck(1), pod.cards)) for pod in pods]
+    table, shape = distinct(asked)
     known, unknown = row_places(cluster, sorted({pod.node for pod in pods if pod.node}))
     gated = [bool(pod.part["spec"].get("schedulingGates").value) for pod in pods]
     records = Records(
@@ -81,9 +87,16 @@ def read_pod_log(
         clock=clock,
         lenient=lenient,
     )
-    pinned = len(every) - len(pods)
+    pinned = sum(bool(pod.pinned) for pod in every)
     if pinned:
         records.notes.append(f"{pinned:,} pods of DaemonSets and static pods are left out, as they do not queue")
+    if len(every) > len(pods) + pinned:
+        records.notes.append(
+            f"{len(every) - len(pods) - pinned:,} pods of KAI's own, for GPUs that pods share, are left out: the parts count"
+        )
+    by_memory = sum(any(each.memory for each in pod.cards) for pod in pods)
+    if by_memory:
+        records.notes.append(f"{plural(by_memory, 'pod asks', 'pods ask')} for memory of a GPU, and count with a whole one")
     if known and unknown:
         bad = np.isin([pod.node for pod in pods], unknown)
         records.keep(records.refuse(bad, lambda n: unknown_server(pods[n].node, cluster)))

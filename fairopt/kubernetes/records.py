@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fairopt.clusters.json_export import Part
 from fairopt.errors import InvalidInstance
 from fairopt.instance.quantities import NANO, nano
+from fairopt.kubernetes.cards import GPU, CardRequest, Deck, of_annotations, of_container, read_deck
 from fairopt.kubernetes.placement import Constraints, Expression, read_affinity, read_toleration
 
 __all__ = [
@@ -42,6 +43,7 @@ class Node:
     taints: tuple[tuple[str, str, str], ...]  # key, value, effect
     closed: str  # why it accepts no work; else empty
     reserved: _Amounts
+    deck: Deck
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class Pod:
     related: bool
     number: float = 1.0
     started: bool = False  # it runs, on a node that is not known
+    cards: tuple[CardRequest, ...] = ()  # parts of GPUs, which are not in its requests
 
     @property
     def space(self) -> str:
@@ -82,10 +85,14 @@ def read_node(part: Part) -> Node:
     status, spec = part["status"], part.get("spec")
     ready = [each["status"].text() for each in status.get("conditions").items() if each.get("type").value == "Ready"]
     closed = "cordoned" if spec.get("unschedulable").value else "not ready" if ready and ready[-1] != "True" else ""
+    allocatable = amounts_of(status["allocatable"])
+    deck = read_deck(part["metadata"], allocatable)
+    if GPU in allocatable:  # HAMi counts a card once for each pod that may share it
+        allocatable[GPU] = deck.cards * NANO
     return Node(
         part,
         part["metadata"]["name"].text(),
-        amounts_of(status["allocatable"]),
+        allocatable,
         {key: value.text() for key, value in part["metadata"].get("labels").entries().items()},
         tuple(
             (each["key"].text(), each.get("value").text(""), each["effect"].text())
@@ -94,6 +101,7 @@ def read_node(part: Part) -> Node:
         ),
         f"{closed}: offers nothing" if closed else "",
         {},
+        deck,
     )
 
 
@@ -105,6 +113,7 @@ def read_pod(part: Part, owner: Callable[[Part], str]) -> Pod:
         part.get("status").get("phase").refuse(f'there is no phase "{phase}"; the phases are {", ".join(_PHASES)}')
     owners = [each["kind"].text() for each in metadata.get("ownerReferences").items()]
     affinity = spec.get("affinity")
+    request, cards = _request(spec)
     spread = [each.get("whenUnsatisfiable").text("DoNotSchedule") for each in spec.get("topologySpreadConstraints").items()]
     return Pod(
         part,
@@ -114,7 +123,7 @@ def read_pod(part: Part, owner: Callable[[Part], str]) -> Pod:
         spec.get("nodeName").text(""),
         next((_PINNED[kind] for kind in owners if kind in _PINNED), ""),
         spec.get("priorityClassName").text(""),
-        _request(spec),
+        request,
         Constraints(
             tuple(Expression(key, "In", (value.text(),)) for key, value in sorted(spec.get("nodeSelector").entries().items())),
             read_affinity(affinity.get("nodeAffinity").get("requiredDuringSchedulingIgnoredDuringExecution")),
@@ -124,6 +133,7 @@ def read_pod(part: Part, owner: Callable[[Part], str]) -> Pod:
         or any(
             affinity.get(kind).get("requiredDuringSchedulingIgnoredDuringExecution").value for kind in ("podAffinity", "podAntiAffinity")
         ),
+        cards=cards or of_annotations(metadata),
     )
 
 
@@ -160,20 +170,30 @@ def _container(part: Part) -> _Amounts:
     return amounts_of(resources.get("limits")) | amounts_of(resources.get("requests"))
 
 
-def _request(spec: Part) -> _Amounts:
-    """Return what a pod asks for."""
-    running = add([_container(each) for each in spec["containers"].items()])
+def _request(spec: Part) -> tuple[_Amounts, tuple[CardRequest, ...]]:
+    """Return what a pod asks for, and the parts of GPUs beside it: those of its containers, or of init containers where they have none."""
+    running: list[_Amounts] = []
+    cards: list[CardRequest] = []
+    before: list[CardRequest] = []
     starting: _Amounts = {}
+    for each in spec["containers"].items():
+        own, parts = of_container(_container(each))
+        running.append(own)
+        cards += parts
     sidecars: _Amounts = {}
     for each in spec.get("initContainers").items():
-        own = _container(each)
+        own, parts = of_container(_container(each))
         if each.get("restartPolicy").value == "Always":
             sidecars = add([sidecars, own])
             own = {}
+            cards += parts
+        else:
+            before += parts
         starting = _largest(starting, add([sidecars, own]))
-    total = _largest(add([running, sidecars]), starting)
+    total = _largest(add([*running, sidecars]), starting)
     total |= _container(spec)  # of the pod as a whole, where it gives that
-    return add([total, amounts_of(spec.get("overhead")), {"pods": NANO}])
+    largest = sorted(before, key=lambda part: (part.cards, part.part, part.memory, part.cores))[-1:]
+    return add([total, amounts_of(spec.get("overhead")), {"pods": NANO}]), tuple(cards or largest)
 
 
 def add(amounts: Sequence[_Amounts]) -> _Amounts:
