@@ -97,7 +97,7 @@ def of_container(amounts: dict[str, int]) -> tuple[dict[str, int], tuple[CardReq
 
 def holds_shared_card(pod: Pod) -> bool:
     """Return whether a pod is one of KAI's own, which holds a card that pods share, or makes room for one."""
-    return pod.space in _RESERVATIONS or pod.part["metadata"].get("labels").get("app").value in _RESERVATIONS
+    return pod.space in _RESERVATIONS or pod.part.get("metadata").get("labels").get("app").value in _RESERVATIONS
 
 
 def _decimal(part: Part) -> Fraction:
