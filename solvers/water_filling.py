@@ -112,4 +112,7 @@ def _level_at(slope: FloatArray, cap: FloatArray, bound: float) -> float:
     above = np.cumsum(slope[::-1])[::-1]  # slope of the users from j on
     levels = (bound - below[:-1]) / above  # the level if exactly the first j users are capped
     fits = np.flatnonzero(levels <= cap)
-    return float(levels[fits[0]]) if fits.size else np.inf
+    if not fits.size:
+        return np.inf
+    capped = int(fits[0])  # once more, with sums in pairs: running sums of a million users are exact to ten digits of one user's share
+    return float((bound - (slope[:capped] * cap[:capped]).sum()) / slope[capped:].sum())

@@ -51,7 +51,7 @@ users:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What is compiled comes first, because later tests load it, and then what takes longest, so that no worker waits for it at the end."""
-    first = ["test_compiled.py", "test_notebooks.py", "test_docs.py"]
+    first = ["test_compiled.py", "test_reproducing.py", "test_notebooks.py", "test_docs.py", "test_streams.py"]
     items.sort(key=lambda item: first.index(item.path.name) if item.path.name in first else len(first))
 
 

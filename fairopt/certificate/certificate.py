@@ -345,7 +345,7 @@ def _relative(used: FloatArray, allowed: FloatArray) -> float:
 def limit_excess(program: Program, x: FloatArray) -> float:
     """Return the largest relative excess of tasks x, (pairs,), over a limit of a program."""
     limits = program.limits
-    used, worst = limits.matrix @ x, max(float(-x.min(initial=0.0)), program.kept_excess(x))
+    used, worst = limits.used(x), max(float(-x.min(initial=0.0)), program.kept_excess(x))
     if program.down_closed:
         return max(_relative(used, limits.bounds), worst)
     ruled = limits.kinds == LimitKind.RULE

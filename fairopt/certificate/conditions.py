@@ -76,7 +76,7 @@ def kkt_violation(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, p
             return 0.0 if not open_to.any() else float("inf")
         prices = np.exp(np.log(np.maximum(prices, 0.0)) - scale)
         cost = np.asarray(limits.transposed @ prices)
-        free = np.maximum(limits.bounds - np.asarray(limits.matrix @ x), 0.0)
+        free = np.maximum(limits.bounds - limits.used(x), 0.0)
         idle = np.asarray(limits.transposed @ (prices * np.divide(free, limits.bounds, out=np.zeros_like(free), where=limits.bounds > 0)))
         # The engine chooses the unit of the prices. Scale them such that all users together spend what their tasks are worth.
         spent = float(np.log(cost @ x))
@@ -113,7 +113,7 @@ def ruled_violation(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray,
         return float("inf"), float("inf")
     cost, prices = cost * (earned / spent), prices * (earned / spent)
     short, dear = np.where(open_to, np.maximum(worth - cost, 0.0), 0.0), np.maximum(cost - worth, 0.0) * x
-    idle = float(prices @ np.maximum(limits.bounds - limits.matrix @ x, 0.0))
+    idle = float(prices @ np.maximum(limits.bounds - limits.used(x), 0.0))
     gap = (idle + float(dear.sum()) + float(short @ np.where(open_to, largest, 0.0))) / earned
     own = float(safe_ratio(program.per_user(dear), program.per_user(worth * x)).max(initial=0.0))
     return gap, max(own, float(safe_ratio(short, worth).max(initial=0.0)))
@@ -151,7 +151,7 @@ def room_left(program: Program, x: FloatArray) -> float:
     like all others.
     """
     limits = program.limits
-    free = np.divide(limits.bounds - limits.matrix @ x, limits.bounds, out=np.zeros(len(limits)), where=limits.bounds > 0)
+    free = np.divide(limits.bounds - limits.used(x), limits.bounds, out=np.zeros(len(limits)), where=limits.bounds > 0)
     room = np.full(program.n_pairs, np.inf)
     np.minimum.at(room, limits.matrix.indices, np.repeat(np.maximum(free, 0.0), np.diff(limits.matrix.indptr)))
     return float(room.max(initial=0.0))

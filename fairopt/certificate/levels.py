@@ -138,7 +138,7 @@ class LevelProofs:
         self.per_level, self.x, self.levels = per_level, x, levels
         self.by_column = self.limits.transposed
         self.largest = program.largest()
-        left, digits = self.limits.bounds - self.limits.matrix @ x, self.limits.bounds * DIGITS
+        left, digits = self.limits.bounds - self.limits.used(x), self.limits.bounds * DIGITS
         self.free, self.over = np.maximum(left - digits, 0.0), np.maximum(-left - digits, 0.0)  # per limit, beyond rounding
         self.used, self.short = np.maximum(x, 0.0), np.maximum(-x, 0.0)
         self.parts = PriceParts(self.limits, self.users, x, levels.size)

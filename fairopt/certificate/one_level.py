@@ -17,6 +17,7 @@ from fairopt.program import AllPairs
 __all__ = ["one_level_gaps"]
 
 _BLOCK = 250_000  # pairs of a block, which fits into a cache
+_TERMS = 256  # of a sum from left to right: its rounding stays far below `DIGITS`
 
 
 def one_level_gaps(program: AllPairs, tasks: FloatArray, value: float, prices: FloatArray) -> tuple[float, float, float]:
@@ -44,7 +45,7 @@ def one_level_gaps(program: AllPairs, tasks: FloatArray, value: float, prices: F
         levels[block] = x.sum(axis=1) * per_level[block]
         cheapest = cost.min(axis=1)
         q[block] = cheapest / per_level[block]
-        used += x.T @ demands[block]
+        used += _taken(x, demands[block])
         cost *= 1 - DIGITS
         cost -= cheapest[:, None]
         np.maximum(cost, 0.0, out=cost)
@@ -54,6 +55,14 @@ def one_level_gaps(program: AllPairs, tasks: FloatArray, value: float, prices: F
             np.maximum(cost, 0.0, out=cost)
         dear += float(cost.sum())
     return (table_excess(program, tasks), *_gaps(p, bounds, used, q, levels, dear, excess, value))
+
+
+def _taken(x: FloatArray, demands: FloatArray) -> FloatArray:
+    """Return x'd, (servers, resources), as a sum of short sums: one user among a million is as small as the rounding of a long one."""
+    (n, k), m = x.shape, demands.shape[1]
+    short = n - n % _TERMS
+    sums = np.matmul(x[:short].reshape(-1, _TERMS, k).transpose(0, 2, 1), demands[:short].reshape(-1, _TERMS, m))
+    return np.asarray(sums.sum(axis=0) + x[short:].T @ demands[short:])
 
 
 def _gaps(

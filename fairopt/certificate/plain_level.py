@@ -95,7 +95,8 @@ def plain_gap(
         The answer.
     """
     spent = float(np.abs(prices) @ bounds)
-    beyond = float(prices @ bounds) - spent * DIGITS - float(q[~rising] @ levels[~rising]) - float(q[rising] @ target[rising])
+    held = (q * np.where(rising, target, levels)).sum()  # in pairs, unlike a product of arrays: one user of a million counts
+    beyond = float(prices @ bounds - held) - spent * DIGITS
     # The same difference is a sum of terms >= 0: free limits, pairs that cost more than they are worth, users above the level. Summed
     # directly, small terms are not lost in the rounding of the bound.
     dear = np.maximum(cost - paid * DIGITS - worth, 0.0)

@@ -119,7 +119,7 @@ def _filling_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tu
         without = not any(stage.prices is not None and not stage.floors and stage.prices[rows:].any() for stage in stages)
         if isinstance(proofs, LevelProofs) and not closed and without:
             known = proofs
-        over, scale = limits.matrix @ x - limits.bounds, limits.bounds
+        over, scale = limits.used(x) - limits.bounds, limits.bounds
         if ruled:  # bounds may be 0 or less, and sides cancel
             scale = np.where(limits.kinds == LimitKind.RULE, abs(limits.matrix) @ x + np.abs(limits.bounds), limits.bounds)
         broken = float(np.divide(over, scale, out=over.copy(), where=scale > 0).max(initial=0.0))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from fairopt.allocation import Level
-from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import Merging, best_server
 from fairopt.instance.fractions import from_rational, rational, rounding
 from fairopt.instance.tolerances import CERTIFIED, NOTHING
@@ -190,24 +191,39 @@ def every_level(
             for level in _with_those_at_0(levels, part.title, [instance.users[n] for n in np.flatnonzero((part.users & open_to)[group])])
         ]
     else:
-        settled = {name for level in levels for name in level.users}
-        missing = [n for n in np.argsort(shares, kind="stable") if open_to[group[n]] and instance.users[n] not in settled]
+        alone = _unsettled(levels, position, open_to[group], shares)
         own = sorted(levels, key=lambda level: level.value)
-        values, joining = [level.value for level in own], [list[str]() for _ in own]
-        others: list[tuple[Any, list[str]]] = []  # levels without prices, from the lowest
-        for n in missing:
-            share, name = shares[n], instance.users[n]
+        values, joining = [level.value for level in own], [list[int]() for _ in own]
+        others: list[tuple[Any, list[int]]] = []  # levels without prices, from the lowest
+        for n, share in zip(alone.tolist(), shares[alone].tolist(), strict=True):
             at = bisect_left(values, share - same * share)
             if at < len(own) and values[at] <= share + same * share:
-                joining[at].append(name)
+                joining[at].append(n)
             elif others and share - others[-1][0] <= same * share:
-                others[-1][1].append(name)
+                others[-1][1].append(n)
             else:
-                others.append((_number(share), [name]))
-        found = [dataclasses.replace(level, users=(*level.users, *names)) for level, names in zip(own, joining, strict=True)]
-        found += [Level(value, tuple(names), None) for value, names in others]
-        found.sort(key=lambda level: level.value)
-    return tuple(dataclasses.replace(level, users=tuple(sorted(level.users, key=position.__getitem__))) for level in found)
+                others.append((share, [n]))
+        names = instance.users
+        found = [
+            dataclasses.replace(level, users=(*level.users, *(names[n] for n in more))) for level, more in zip(own, joining, strict=True)
+        ]
+        found = [_in_order(level, position) for level in found]
+        found += [Level(_number(value), tuple(names[n] for n in sorted(more)), None) for value, more in others]
+        return tuple(sorted(found, key=lambda level: level.value))
+    return tuple(_in_order(level, position) for level in found)
+
+
+def _unsettled(levels: Sequence[Level], position: Mapping[str, int], open_to: BoolArray, shares: FloatArray) -> IntArray:
+    """Return the users who can run and whom no level has, by their shares."""
+    left = open_to.copy()
+    left[[position[name] for level in levels for name in level.users]] = False
+    left_over: IntArray = np.flatnonzero(left)
+    return left_over[np.argsort(shares[left_over], kind="stable")]
+
+
+def _in_order(level: Level, position: Mapping[str, int]) -> Level:
+    """Return a level with its users in the order of the instance."""
+    return dataclasses.replace(level, users=tuple(sorted(level.users, key=position.__getitem__)))
 
 
 def _with_those_at_0(levels: tuple[Level, ...], title: str, users: list[str]) -> list[Level]:
