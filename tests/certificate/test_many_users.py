@@ -39,6 +39,7 @@ def with_less(program: Program, answer: Solution, user: int, less: float) -> Sol
 @pytest.mark.parametrize("tasks", ["without limits", "limited"])
 @pytest.mark.parametrize("users", [100_000, 1_000_000])
 def test_a_planted_shortfall_of_one_user_is_found(users: int, tasks: str) -> None:
+    """And a surplus; of users at the level, of the one that pays least, and of one with all its tasks."""
     program = one_server(users, tasks)
     answer = closed_form(program)
     assert certify(program, answer).worst <= ALLOWED / 100
