@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from fairopt.kubernetes.volcano_export import export_volcano
     from fairopt.kubernetes.yunikorn_export import export_yunikorn
     from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
+    from fairopt.pbs.importing import import_pbs
     from fairopt.program import Program
     from fairopt.reporting.composing import Report, report
     from fairopt.scheduling import schedule
@@ -144,6 +145,7 @@ __all__ = [
     "import_google2011",
     "import_kubernetes",
     "import_openb",
+    "import_pbs",
     "import_ray",
     "import_slurm",
     "import_swf",
@@ -223,6 +225,7 @@ __getattr__ = door(  # a name is imported when it is first used, so that ``impor
         "simulation.side_by_side": ["SideBySide", "compare_over_time"],
         "simulation.simulating": ["simulate"],
         "simulation.whole_period": ["period_bound"],
+        "pbs.importing": ["import_pbs"],
         "slurm.exporting": ["export_slurm"],
         "slurm.importing": ["import_slurm"],
         "solvers": ["PLACEMENTS", "SOLVERS"],

@@ -140,6 +140,16 @@ _importer(
     ),
 )
 _importer(
+    "pbs",
+    "Import a PBS cluster (PBS Professional, OpenPBS): vnodes, chunks of jobs, arrays; limits of queues and of the server.",
+    "--nodes nodes.json --jobs jobs.json --queues queues.json -o cluster.yaml --current held.csv",
+    nodes=file("pbsnodes -a -F json", NEEDED),
+    jobs=file("qstat -f -t -F json", NEEDED),
+    queues=file("qstat -Q -f -F json: limits of queues, as named limits."),
+    server=file("qstat -B -f -F json: limits of the server, and its licences, as named limits."),
+    owners=_owners("Owners of jobs: user, group, project, account or queue.", "user"),
+)
+_importer(
     "yarn",
     "Import a YARN cluster: containers of applications, node labels, queues.",
     "--nodes nodes.json --apps apps.json --queues scheduler.json -o cluster.yaml",

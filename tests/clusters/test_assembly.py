@@ -207,6 +207,7 @@ EXPORTED: dict[str, tuple[Callable[[], fo.Import], list[str], set[str]]] = {
         ["cn[1-2]", "gn1", "gn2"],
         {"biology", "optics"},
     ),
+    "pbs": (lambda: fo.import_pbs(E / "pbs_nodes.json", E / "pbs_jobs.json"), ["pbs[1-2]", "pbs3"], {"ann", "ben", "carl"}),
     "yarn": (lambda: fo.import_yarn(E / "yarn_nodes.json", E / "yarn_apps.json"), ["h[1-2]:45454"], {"adhoc", "etl"}),
     "ray": (
         lambda: fo.import_ray(E / "ray_nodes.json", E / "ray_tasks.json", jobs=E / "ray_jobs.json", users="job"),

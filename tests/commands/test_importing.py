@@ -22,6 +22,10 @@ KINDS: dict[str, list[object]] = {
         "--associations",
         EXPORTS / "slurm_associations.json",
     ],
+    "pbs": [
+        *("--nodes", EXPORTS / "pbs_nodes.json", "--jobs", EXPORTS / "pbs_jobs.json"),
+        *("--queues", EXPORTS / "pbs_queues.json", "--owners", "user"),
+    ],
     "yarn": ["--nodes", EXPORTS / "yarn_nodes.json", "--apps", EXPORTS / "yarn_apps.json"],
     "ray": [
         *("--nodes", EXPORTS / "ray_nodes.json", "--tasks", EXPORTS / "ray_tasks.json", "--actors", EXPORTS / "ray_actors.json"),
@@ -35,7 +39,7 @@ QUEUES: dict[str, list[object]] = {
     "kubernetes": [*KINDS["kubernetes"], "--queues", EXPORTS / "kubernetes_queues.yaml"],
     "yarn": [*KINDS["yarn"], "--queues", EXPORTS / "yarn_scheduler.json"],
 }
-PLACED = ("kubernetes", "slurm", "yarn", "ray", "swf")
+PLACED = ("kubernetes", "slurm", "pbs", "yarn", "ray", "swf")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -248,6 +248,7 @@ FAIR = (
     "<queueMaxResourcesDefault>50% cpu, 10% memory</queueMaxResourcesDefault></allocations>"
 )
 YARN = ("yarn_nodes.json", "yarn_apps.json", "yarn_scheduler.json")
+PBS = ("pbs_nodes.json", "pbs_jobs.json", "pbs_queues.json")
 RAY = ("ray_nodes.json", "ray_tasks.json", "ray_actors.json", "ray_placement-groups.json", "ray_jobs.json")
 TABLE_OF_RATES = "job_type,scale,worker,thr\nlstm,1,k80,4\nlstm,1,v100,8\nlstm,2,k80,6\ntranslator,1,v100,8\n"
 
@@ -295,6 +296,7 @@ SEEDS: dict[str, tuple[bytes, Callable[[Path], None]]] = {
     **exported(fo.import_yarn, YARN),
     "capacity-scheduler.xml": (CAPACITY.encode(), importing(fo.import_yarn, *YARN[:2], place="queues")),
     "fair-scheduler.xml": (FAIR.encode(), importing(fo.import_yarn, *YARN[:2], place="queues")),
+    **exported(fo.import_pbs, PBS),
     **exported(fo.import_ray, RAY),
     **exported(fo.import_openb, ("openb_nodes.csv", "openb_pods.csv")),
     **exported(fo.import_google2011, ("google_machine_events.csv", "google_tasks.csv")),

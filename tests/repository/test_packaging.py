@@ -83,6 +83,7 @@ PUBLIC = {
     "import_google2011",
     "import_kubernetes",
     "import_openb",
+    "import_pbs",
     "import_ray",
     "import_slurm",
     "import_swf",

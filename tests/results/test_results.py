@@ -68,6 +68,7 @@ CASES: dict[str, list[tuple[Any, ...]]] = {  # command: arguments of some calls
             *("slurm", "--nodes", EXPORTS / "slurm_nodes.json", "--jobs", EXPORTS / "slurm_jobs.json"),
             *("--associations", EXPORTS / "slurm_associations.json"),
         ),
+        ("pbs", "--nodes", EXPORTS / "pbs_nodes.json", "--jobs", EXPORTS / "pbs_jobs.json"),
         ("yarn", "--nodes", EXPORTS / "yarn_nodes.json", "--apps", EXPORTS / "yarn_apps.json"),
         ("ray", "--nodes", EXPORTS / "ray_nodes.json", "--tasks", EXPORTS / "ray_tasks.json"),
         ("openb", "--nodes", EXPORTS / "openb_nodes.csv", "--pods", EXPORTS / "openb_pods.csv"),

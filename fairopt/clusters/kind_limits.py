@@ -1,0 +1,82 @@
+"""Named limits of jobs that are of several kinds, for schedulers whose limits follow no tree of queues.
+
+A limit of a scheduler is over jobs: all of a queue, those of a person, those that need a licence. Tasks of one owner and shape that count
+in different limits are users of their own (`fairopt.clusters.shapes.Tasks.kind`), and a limit is over the users that count in it.
+
+>>> limits = KindLimits()
+>>> limits.kind("short", [Counts("queue/short jobs", 3, amount=0.5)])
+'short'
+>>> limits.kind("", [])
+''
+>>> from fairopt.instance import Instance
+>>> limits.over(Instance([[8]], [[1], [2]], users=["a", "b"], resources=["cpu"]), ["short", ""])
+[Limit('queue/short jobs', 3, amounts={'a': 0.5})]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fairopt.instance import Instance
+from fairopt.instance.limits import Limit
+
+__all__ = ["Counts", "KindLimits"]
+
+
+class Counts(NamedTuple):
+    """A task counts in the limit of this name, which holds together at most ``bound``.
+
+    What counts is its demand for a resource of the instance, or, without one, the amount.
+    """
+
+    name: str
+    bound: float
+    resource: str = ""
+    amount: float = 1.0
+
+
+class KindLimits:
+    """The kinds of tasks, and the limits over the users that are of these kinds."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, tuple[Counts, ...]] = {}
+
+    def kind(self, word: str, counts: Sequence[Counts]) -> str:
+        """Return the kind of tasks that count in these limits: the word, with a number where it has another meaning already."""
+        found = tuple(counts)
+        if not found:
+            return ""
+        name, number = word, 1
+        while self._kinds.setdefault(name, found) != found:
+            number += 1
+            name = f"{word} ({number})"
+        return name
+
+    def over(self, instance: Instance, kinds: Sequence[str]) -> list[Limit]:
+        """Return the limits over an instance; a limit that no demand counts in is left out.
+
+        Parameters
+        ----------
+        kinds : sequence of str (users,)
+        """
+        members: dict[tuple[str, float], dict[str, tuple[str, float]]] = {}
+        for user, kind in zip(instance.users, kinds, strict=True):
+            for name, bound, resource, amount in self._kinds.get(kind, ()):
+                members.setdefault((name.replace(".", "_"), bound), {})[user] = (resource, amount)  # no dots in the name of a limit
+        limits = []
+        column = {resource: instance.demands[:, r].tolist() for r, resource in enumerate(instance.resources)}
+        number = {user: n for n, user in enumerate(instance.users)}
+        for (name, bound), counted in members.items():
+            resources = {resource for resource, _ in counted.values()}
+            demand = {
+                user: column[resource][number[user]] if resource in column else 0.0 if resource else amount
+                for user, (resource, amount) in counted.items()
+            }
+            if not any(demand.values()):
+                continue
+            if len(resources) == 1 and "" not in resources:
+                limits.append(Limit(name, bound, resource=resources.pop(), users=list(counted)))
+            else:
+                limits.append(Limit(name, bound, amounts=demand))
+        return limits

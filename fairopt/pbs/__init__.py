@@ -1,0 +1,1 @@
+"""PBS Professional and OpenPBS: instances from their JSON, histories from accounting records."""
