@@ -65,7 +65,7 @@ from fairopt.instance.tolerances import NOTHING
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
 from fairopt.results import plain, result
 from fairopt.show.drawing import ShowsItself, draw
-from fairopt.solvers import pareto_frontier
+from fairopt.solvers import able_users, pareto_frontier
 from fairopt.solvers.backend import Deadline
 from fairopt.solving import formulate, notion_of, solve, without_remarks
 from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec, read_notion, read_schedule
@@ -372,7 +372,12 @@ class _Exact:
         shares = shares_per_task(small)
         per_pair = shares[program.pair_users, program.pair_servers if shares.shape[1] > 1 else 0]
         work = small.speeds[program.pair_users, program.pair_servers]
-        pareto = pareto_frontier(program, per_pair, takes_part(small), Deadline(time_limit), work)
+        counted = takes_part(small)
+        if instance.rules:  # whoever can have nothing under them would make the smallest share 0 for good
+            counted = self.part = self.part & able_users(program)
+        if not self.part.any():
+            raise InvalidInstance("no user can have anything under the rules, so there is no frontier; leave a rule out")
+        pareto = pareto_frontier(program, per_pair, counted, Deadline(time_limit), work)
         idle = instance.zero_demand & instance.servable  # users without demand have all their tasks
         free = float((instance.tasks[idle] * np.where(instance.eligibility, instance.speeds, 0)[idle].max(axis=1)).sum())
         self.vertices, self.gap = pareto.vertices + np.array([free, 0.0]), pareto.gap

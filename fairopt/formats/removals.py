@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from fairopt.formats.entries import ENTRIES, On, Quota, each_of
@@ -70,6 +70,25 @@ def _leave_out_of_limits(data: dict[str, Any], origin: Mapping[str, list[Any]], 
         if any(left != limit[word] for word, left in lists.items()):
             data["limits"][k] = {**limit, **lists}
     _keep(data, origin, "limits", lambda limit: all(limit.get(word) != [] for word in gone) and limit.get("amounts") != {})
+    if users or removed["queues"]:  # of queues that stay, all users may be gone
+        parents = {each["name"]: each.get("parent") for each in data.get("queues", ())}
+        left = {each["name"]: list(_way_up(each.get("queue"), parents)) for each in data.get("users", ()) if each["name"] not in users}
+        _keep(data, origin, "limits", lambda limit: not isinstance(limit.get("queues"), list) or _selects_somebody(limit, left))
+
+
+def _way_up(queue: Any, parents: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a queue and those above it; a circle, which is refused later, once."""
+    seen: set[Any] = set()
+    while queue in parents and queue not in seen:
+        yield queue
+        seen.add(queue)
+        queue = parents[queue]
+
+
+def _selects_somebody(limit: Mapping[str, Any], queues: Mapping[str, Collection[str]]) -> bool:
+    """Is one of a limit's users below one of its queues; ``queues`` has those of each user."""
+    chosen = limit["users"] if isinstance(limit.get("users"), list) else queues
+    return any(not set(limit["queues"]).isdisjoint(queues.get(user, ())) for user in chosen)
 
 
 def _keep(data: dict[str, Any], origin: Mapping[str, list[Any]], kind: str, stays: Any) -> None:

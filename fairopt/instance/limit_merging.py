@@ -18,12 +18,12 @@ import numpy.typing as npt
 
 from fairopt.instance.limits import Limit
 from fairopt.instance.selections import Selection, is_own
-from fairopt.validation import IntArray
+from fairopt.validation import BoolArray, IntArray
 
 if TYPE_CHECKING:
     from fairopt.instance.instance import Instance
 
-__all__ = ["by_name", "limit_keys", "merged_limits", "moved", "split"]
+__all__ = ["by_name", "limit_keys", "merged_limits", "moved", "split", "with_somebody"]
 
 
 def moved(
@@ -79,6 +79,15 @@ def by_name(instance: Instance) -> list[Limit]:
             limit = limit.replace(servers=[instance.servers[i] for i in np.flatnonzero(selection.servers)])
         found.append(limit)
     return found
+
+
+def with_somebody(limits: Sequence[Limit], instance: Instance, stay: BoolArray) -> list[Limit]:
+    """Return limits without those of an instance all of whose users leave; ``stay``, (users,), says who does not.
+
+    `moved` sees lists of users. A limit of queues may also lose all users below these, or all of its list who are below them.
+    """
+    left = {selection.limit.name for selection in instance.selections if not (selection.users & stay).any()}
+    return [limit for limit in limits if limit.name not in left]
 
 
 def split(instance: Instance, users: Mapping[str, Sequence[str]]) -> list[Limit]:

@@ -15,7 +15,7 @@ import numpy as np
 from fairopt.errors import InvalidInstance
 from fairopt.instance.facts import OF_SERVERS, OF_USERS, changed_by_label, changed_facts, places_after
 from fairopt.instance.labelled import changed_limits, changed_places, changed_queues, changed_rows
-from fairopt.instance.limit_merging import moved
+from fairopt.instance.limit_merging import moved, with_somebody
 from fairopt.instance.shared import changed_shared
 from fairopt.wording import did_you_mean
 
@@ -65,15 +65,16 @@ def changed_arguments(instance: Instance, changes: Mapping[str, Any]) -> dict[st
         changed = changed_shared(instance, changes, changed)
     given = changes.get("queues")
     removed = {name for name, change in given.items() if change is None} if isinstance(given, Mapping) else set()
-    return _without_queues(changed, removed, instance.n_users) if removed else changed
+    return _without_queues(instance, changed, removed) if removed else changed
 
 
-def _without_queues(arguments: dict[str, Any], removed: set[str], users: int) -> dict[str, Any]:
+def _without_queues(instance: Instance, arguments: dict[str, Any], removed: set[str]) -> dict[str, Any]:
     """Return the arguments without the queues and users below queues that are removed; those who were moved elsewhere stay."""
     more = removed
     while more:
         more = {queue.name for queue in arguments["queues"] if queue.parent in removed and queue.name not in removed}
         removed = removed | more
+    users = instance.n_users
     queue_of = arguments["queue_of"] or [None] * users
     stay = [n for n, queue in enumerate(queue_of) if queue not in removed]
     of_users = {name: arguments[name] for name in _OF_USERS if arguments[name] is not None and len(arguments[name]) == users}
@@ -83,7 +84,7 @@ def _without_queues(arguments: dict[str, Any], removed: set[str], users: int) ->
     queues = [queue for queue in arguments["queues"] if queue.name not in removed]
     names = {user: [user] for user in kept["users"]}
     limits = moved(arguments["limits"], names, None, {queue.name: [queue.name] for queue in queues}) if arguments["limits"] else ()
-    return {**arguments, "queues": queues, **kept, "limits": limits}
+    return {**arguments, "queues": queues, **kept, "limits": with_somebody(limits, instance, np.isin(instance.users, kept["users"]))}
 
 
 def _limits_after(instance: Instance, changes: Mapping[str, Any]) -> list[Limit]:
@@ -107,6 +108,8 @@ def _limits_after(instance: Instance, changes: Mapping[str, Any]) -> list[Limit]
     if "resources" in changes and len(labels := list(changes["resources"] or ())) == instance.n_resources:
         renamed = dict(zip(instance.resources, labels, strict=True))
     limits = moved(instance.limits, after["users"], after["servers"], queues)
+    if (users := after["users"]) is not None:
+        limits = with_somebody(limits, instance, np.array([bool(users[name]) for name in instance.users]))
     return [limit.replace(resource=renamed[limit.resource]) if renamed and limit.resource in renamed else limit for limit in limits]
 
 

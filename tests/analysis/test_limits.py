@@ -77,3 +77,16 @@ def test_a_regret_compares_with_the_best_within_the_limits() -> None:
     due, held = np.sort(best * SHARE), np.sort(made.tasks_per_user * SHARE)  # shares are compared by their position
     assert found.largest == pytest.approx(max(1 - held / due), abs=1e-6)
     assert fo.regret(fo.solve(LAB, "drfh")).largest == pytest.approx(0, abs=1e-9)
+
+
+def test_an_audit_drops_a_limit_with_its_users() -> None:
+    """Without a, nobody is below the queue of the limit; b and c then have 4 each, not less than before."""
+    pool = fo.Instance(
+        [[8]],
+        [[1], [1], [1]],
+        users=["a", "b", "c"],
+        queues=[fo.Queue("q"), fo.Queue("r")],
+        queue_of=["q", "r", None],
+        limits=[fo.Limit("few", 2, queues=["q"]), fo.Limit("one", 1, queues=["q"], users=["a", "c"])],
+    )
+    assert fo.audit(fo.solve(pool), "population-monotonicity")["population-monotonicity"].holds

@@ -138,3 +138,14 @@ def test_what_is_not_full_costs_nothing() -> None:
     pool = fo.Instance([[12, 12]], [[1, 1], [1, 2]], users=["a", "b"], limits=[limit])
     told = fo.explain(fo.solve(pool, "proportional"), "a").sentences
     assert "At the prices that prove this optimum it pays 100 % for the limit together." in told
+
+
+def test_a_frontier_without_who_can_have_nothing() -> None:
+    """c can have nothing on its only server, and a and b share 4: the smallest share is 1/2 at most."""
+    pool = fo.Instance([[4]], [[1], [1], [3]], users=["a", "b", "c"], servers=["s"])
+    found = fo.frontier(pool.replace(rules=["x[c, s] <= 1/2 * x[c]"]), alphas=[np.inf], notions=[])
+    np.testing.assert_allclose(found.vertices, [[4, 0.5]], rtol=1e-9)
+    point = found.points[0]
+    assert (round(point.total, 9), round(point.smallest_share, 9)) == (4, 0.5)
+    with pytest.raises(fo.InvalidInstance, match="no user can have anything under the rules"):
+        fo.frontier(pool.replace(rules=["x[a] + x[b] + x[c] == 0"]))

@@ -269,3 +269,24 @@ def test_named_limits_go_with_a_queue() -> None:
     base = fo.load(QUEUES).replace(limits=limits)
     left = base.replace(queues={"research": None})
     assert [(limit.name, limit.queues) for limit in left.limits] == [("both", ("teaching",))]
+
+
+def test_a_limit_of_queues_goes_with_its_users(tmp_path: Path) -> None:
+    """Of "language" nobody is left, nor of the list of "two" below its queues; "three" still has bob; Python leaves the same."""
+    limits = [
+        fo.Limit("one", 9, queues=["language"]),
+        fo.Limit("two", 9, queues=["language"], users=["carol", "bob"]),
+        fo.Limit("three", 9, queues=["research"], users=["carol", "bob"]),
+    ]
+    base = fo.load(QUEUES).replace(limits=limits)
+    fo.save(base, tmp_path / "limited.yaml")
+    left = fo.load(tmp_path / "limited.yaml", changes=["users.carol=", "users.dan="])
+    assert left.limits == (fo.Limit("three", 9, queues=["research"], users=["bob"]),)
+    two = fo.Limit("two", 9, queues=["language", "research"], users=["carol", "ines"])
+    assert base.replace(limits=[two], queue_of={"ines": "guests"}).replace(queues={"language": None}).limits == ()
+
+
+def test_moving_somebody_out_of_a_limit_is_refused(tmp_path: Path) -> None:
+    """That is a change of its own, so the limit may be a mistake."""
+    fo.save(fo.load(QUEUES).replace(limits=[fo.Limit("one", 9, queues=["guests"])]), tmp_path / "limited.yaml")
+    assert 'limit "one": it selects nobody' in refusal("users.visitor.queue=teaching", file=str(tmp_path / "limited.yaml"))

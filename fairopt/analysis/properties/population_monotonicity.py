@@ -32,7 +32,7 @@ from fairopt.errors import FairoptError
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import known_rates
 from fairopt.instance.exact_merging import coded
-from fairopt.instance.limit_merging import by_name, moved
+from fairopt.instance.limit_merging import by_name, moved, with_somebody
 from fairopt.instance.rule_sides import applying_without
 from fairopt.instance.tolerances import FITS, TINY
 from fairopt.models import ShareNotion
@@ -87,7 +87,9 @@ def check(case: Case) -> Verdict:
 
 def without(instance: Instance, z: int) -> tuple[Instance, IntArray]:
     """Return the instance without user z, and the positions of the others."""
-    stay = np.flatnonzero(np.arange(instance.n_users) != z)
+    stays = np.arange(instance.n_users) != z
+    stay = np.flatnonzero(stays)
+    limits = moved(by_name(instance), {name: [name] for name, there in zip(instance.users, stays, strict=True) if there})
     return Instance(
         instance.capacities,
         instance.demands_on(stay),
@@ -95,7 +97,7 @@ def without(instance: Instance, z: int) -> tuple[Instance, IntArray]:
         guarantees=instance.guarantees[stay],
         queues=instance.queues,
         queue_of=[instance.queue_of[n] for n in stay.tolist()],
-        limits=moved(by_name(instance), {name: [name] for n, name in enumerate(instance.users) if n != z}),
+        limits=with_somebody(limits, instance, stays),
         weights=instance.weights[stay],
         eligibility=None if instance.placement is None else instance.placement[stay],
         counts=instance.counts,
