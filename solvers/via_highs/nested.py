@@ -23,6 +23,8 @@ from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["solve_nested"]
 
+_RELAXED = 1e-10  # part of what settled agents keep, where HiGHS finds nothing feasible
+
 log = logging.getLogger(__name__)
 
 
@@ -64,16 +66,19 @@ def solve_nested(program: Program, goal: Nested, deadline: Deadline, small: bool
             use = sp.csr_array(program.limits.matrix * scale) / bounds[:, None]
             rows = sp.csr_array(sp.csr_array(of_agents * scale) / size[:, None])
             matrix = sp.block_array([[use, None], [rows, sp.csr_array(-(wanted / size)[:, None])]], format="csr")
-            model = HighsModel(
-                np.append(np.zeros(largest.size), 1.0),
-                np.zeros(largest.size + 1),
-                np.append(np.where(largest > 0, np.inf, 0.0), np.inf),
-                matrix,
-                np.concatenate([np.full(bounds.size, -np.inf), owed / size]),
-                np.concatenate([upper, np.full(reach.size, np.inf)]),
-                tolerance=1e-10,
-            )
-            outcome = model.run(deadline.left)
+            for slack in (0.0, _RELAXED):  # what settled agents keep may be out of reach by rounding
+                model = HighsModel(
+                    np.append(np.zeros(largest.size), 1.0),
+                    np.zeros(largest.size + 1),
+                    np.append(np.where(largest > 0, np.inf, 0.0), np.inf),
+                    matrix,
+                    np.concatenate([np.full(bounds.size, -np.inf), owed / size * (1 - slack)]),
+                    np.concatenate([upper, np.full(reach.size, np.inf)]),
+                    tolerance=1e-10,
+                )
+                outcome = model.run(deadline.left)
+                if outcome.status is not Status.INFEASIBLE or not stages:
+                    break
             if outcome.status is Status.INFEASIBLE and ruled.any() and not stages:
                 raise NoSolution("nothing is feasible", {"infeasible": True})
             outcome = model.refine(solved(outcome, deadline, _final(program, goal, stages)), deadline.left)

@@ -77,3 +77,21 @@ def test_final_levels_are_told_at_the_deadline(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(fo.NoSolution, match="1 level was final by then") as caught:
         solve_nested(program, program.goal, Deadline(60))
     assert caught.value.known["levels"] == [first.value]
+
+
+def test_a_depth_that_leaves_somebody_nothing() -> None:
+    """Weights over five orders, and what a queue keeps from its depth is out of reach by rounding: the limit is used up by b, so a has 0.
+
+    The queue has the most shares with b = 1 and c = 4: 1/2 and 8/9 of the memory and of the gpu, and no memory is left for a.
+    """
+    pool = fo.Instance(
+        [[6, 9, 4]],
+        [[2, 1, 1], [0, 1, 2], [1, 2, 0]],
+        users=["a", "b", "c"],
+        resources=["cpu", "gpu", "memory"],
+        weights=[0.001, 100, 1],
+        queues=[fo.Queue("q", limit={"memory": 2})],
+        queue_of=["q"] * 3,
+        limits=[fo.Limit("few", 5), fo.Limit("cores", 1, resource="cpu", users=["a"])],
+    )
+    assert fo.solve(pool, "drfh", tree="nested").tasks_per_user == pytest.approx([0, 1, 4], abs=1e-7)
