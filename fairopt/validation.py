@@ -71,7 +71,9 @@ def numbers(values: npt.ArrayLike, what: str, shape: tuple[int, ...] | None = No
         array = _numbers_from_objects(array, what)
     if shape is not None and array.shape != shape:
         raise InvalidInstance(f"the shape of {what} is {array.shape}, expected {shape}: {meaning}")
-    return np.array(array, dtype=np.float64, order="C") + 0.0  # + 0.0: a fresh array without negative zeros
+    fresh = np.array(array, dtype=np.float64, order="C")
+    fresh += 0.0  # no negative zeros
+    return fresh
 
 
 def _rectangular(values: npt.ArrayLike, what: str) -> npt.NDArray[Any]:

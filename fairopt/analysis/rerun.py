@@ -194,13 +194,14 @@ def given(instance: Instance, tasks: npt.ArrayLike, sharing: str, notion: str | 
         raise Unsupported(f'there is no sharing "{sharing}"; use "rdm" (resources are divided) or "tdm" (time is)')
     as_given = tasks
     tasks = numbers(tasks, "tasks", instance.eligibility.shape, "(users, servers)")  # a copy: an allocation freezes what it holds
-    for n, i in np.argwhere(~(np.isfinite(tasks) & (tasks >= 0)))[:1]:
+    for n, i in np.argwhere(~((tasks >= 0) & (tasks < np.inf)))[:1]:
         raise InvalidInstance(
             f'user "{instance.users[n]}" has {tasks[n, i]:g} tasks on "{instance.servers[i]}"; give finite numbers >= 0 '
             "(np.maximum(tasks, 0), if that is rounding)"
         )
     excess = allocation_excess(instance, tasks, sharing)
-    whole = bool((tasks == np.round(tasks)).all())
+    some = tasks[tasks != 0]  # few: a copy of all pairs may be large
+    whole = bool((some == np.round(some)).all())
     certificate = Certificate(excess, np.nan, np.nan, whole_tasks=whole, greedy=True)
     name, measure = (notion, None) if isinstance(notion, str) else (notion.name, notion)
     bare = Allocation(instance, name, GIVEN, sharing, tasks, np.zeros(instance.n_users), None, (), certificate, measured_by=measure)

@@ -24,6 +24,7 @@ from itertools import chain
 from typing import Literal, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 
 from fairopt.analysis.rerun import given
 from fairopt.clusters.account import Account
@@ -116,21 +117,23 @@ def assemble(
         raise InvalidInstance(f"no node of the {kind} export accepts work, so there is nothing to share; {account.reasons()}")
     resources = list(units)
     order = np.array(sorted(range(len(nodes.names)), key=lambda i: natural(nodes.names[i])), int)
-    rank = np.argsort(order)
     names = [nodes.names[i] for i in order]
     capacities = nodes.capacities[order]
     counts: FloatArray = np.ones(len(names)) if nodes.counts is None else nodes.counts[order]
 
     node_kind = np.zeros(order.size, int) if nodes.kind is None else nodes.kind[order]
-    shapes = Shapes(tasks, rank, order, node_kind)
+    forest = forest or Forest()
     speed_of = {owner: speeds.of(owner)[order] for owner in set(tasks.owner)} if speeds is not None else {}
+    told = [speed[:, None] for speed in speed_of.values()]
+    shapes = Shapes(tasks, order, node_kind, [capacities, groups_of(forest.queues, names).T, *told])
+    alike = np.unique(shapes.node_class, return_index=True)[1]  # the first node of each class
     if speeds is not None:
         _bar(shapes, names, speed_of)
     shapes.drop((shapes.demands == 0).all(axis=(1, 2)), "asks for nothing", what, account)
     nowhere = ~shapes.eligibility.any(axis=1) & (shapes.somewhere == 0)
     shapes.drop(nowhere, "no server meets its constraints, so it can never start", what, account)
     amounts = dict(shared or {})
-    fits = shapes.fits(capacities, np.array(list(amounts.values())))
+    fits = shapes.fits(capacities[alike], np.array(list(amounts.values())))
     shapes.drop(~fits, "larger than every server on which it may run, so it can never start", what, account)
     if not shapes.queue:
         raise InvalidInstance(f"no {what} of the {kind} export is left, so nothing asks for resources; {account.reasons()}")
@@ -145,13 +148,12 @@ def assemble(
         labels = lowest if len(set(lowest)) == len(lowest) else labels_of(lowest, demands[:, 0], resources, kinds)
         account.note("each owner is one user with the mean of its tasks: an approximation, as no such task exists")
     else:
-        sequence = shapes.sequence({queue.name for queue in (forest or Forest()).queues if queue.order == "listed"})
+        sequence = shapes.sequence({queue.name for queue in forest.queues if queue.order == "listed"})
         lowest = [shapes.queue[n] for n in sequence]
         demands, number, eligibility = shapes.demands[sequence], shapes.number[sequence], shapes.eligibility[sequence]
         held, somewhere = shapes.held[sequence], shapes.somewhere[sequence]
         kinds = [shapes.kind[n] for n in sequence]
         labels = labels_of(lowest, demands[:, 0], resources, kinds)
-    forest = forest or Forest()
     queues, of_owner = plant(forest, owner_of, len(set(lowest)) < len(lowest))
     parents = {queue.parent for queue in queues}
     mixed = [queue.name for queue in queues if queue.order == "listed" and queue.name in owner_of and queue.name in parents]
@@ -164,10 +166,11 @@ def assemble(
     owned = of_owner or {owner: (queue,) for queue, owner in owner_of.items()}
     given_weights = weighted(own_weights or {}, owned, [queue.name for queue in queues])
 
-    groups = groups_of(queues, names)
-    speed = np.array([speed_of[owner_of[queue]] for queue in lowest]) if speeds is not None else np.ones((len(lowest), 1))
-    own_kind = node_kind[:, None].astype(float)
-    row = number_distinct([capacities, eligibility.T, groups.T, own_kind, *([speed.T] if speeds is not None else [])])
+    groups = groups_of(queues, [names[i] for i in alike])
+    speed = np.array([speed_of[owner_of[queue]][alike] for queue in lowest]) if speeds is not None else np.ones((len(lowest), 1))
+    own_kind = node_kind[alike, None].astype(float)
+    row_of_class = number_distinct([capacities[alike], eligibility.T, groups.T, own_kind, *([speed.T] if speeds is not None else [])])
+    row = row_of_class[shapes.node_class]
     first = np.unique(row, return_index=True)[1]
     members, rows = np.bincount(row), first.size
     row_counts = np.bincount(row, weights=counts)
@@ -181,10 +184,10 @@ def assemble(
         capacities[first],
         demands[:, 0] if nodes.kind is None else demands[:, node_kind[first]],
         weights=None if queues else [given_weights.get(queue, 1.0) for queue in lowest],
-        eligibility=None if eligibility.all() else eligibility[:, first],
+        eligibility=None if eligibility.all() else eligibility[:, shapes.node_class[first]],
         counts=row_counts,
         tasks=number,
-        speeds=None if speeds is None else speed[:, first],
+        speeds=None if speeds is None else speed[:, shapes.node_class[first]],
         queues=[on_rows(queue, row_of, resources) for queue in with_weights(queues, given_weights)],
         queue_of=lowest if queues else None,
         hosts=[tuple(chain.from_iterable(each)) if all(each) else () for each in of_rows],
@@ -211,8 +214,7 @@ def assemble(
     )
     if over.size:
         account.note(f"running tasks ask for more than the capacity of {plural(over.size, 'node')}, such as {names[over[0]]}")
-    placed = np.zeros((len(labels), rows))
-    np.add.at(placed.T, row, held.T)
+    placed = (held @ sp.csr_array((np.ones(row.size), (np.arange(row.size), row)), (row.size, rows))).toarray()
     running = placed.sum(axis=1) + somewhere
     current = None
     if rows == 1:
@@ -239,11 +241,11 @@ def assemble(
     )
 
 
-def _used(held: FloatArray, demands: FloatArray, node_kind: IntArray) -> FloatArray:
+def _used(held: sp.csr_array, demands: FloatArray, node_kind: IntArray) -> FloatArray:
     """Return what tasks use of each node, (nodes, resources); demands are (users, kinds of node, resources)."""
     used = np.zeros((held.shape[1], demands.shape[2]))
     for kind in range(demands.shape[1]):
-        there = node_kind == kind
+        there = np.flatnonzero(node_kind == kind)
         used[there] = held[:, there].T @ demands[:, kind]
     return used
 
@@ -256,7 +258,10 @@ def _bar(shapes: Shapes, names: Sequence[str], speed_of: Mapping[str, FloatArray
     InvalidInstance
         One runs there.
     """
-    barred = np.array([speed_of[shapes.owner_of[queue]] == 0 for queue in shapes.queue]).reshape(shapes.eligibility.shape)
-    for n, i in np.argwhere(barred & (shapes.held > 0)).tolist()[:1]:
+    alike = np.unique(shapes.node_class, return_index=True)[1]
+    barred = np.array([speed_of[shapes.owner_of[queue]][alike] == 0 for queue in shapes.queue]).reshape(shapes.eligibility.shape)
+    there = shapes.held.tocoo()
+    bad = barred[there.row, shapes.node_class[there.col]]
+    for n, i in sorted(zip(there.row[bad].tolist(), there.col[bad].tolist(), strict=True))[:1]:
         raise InvalidInstance(f"the speed of {named(shapes.owner_of[shapes.queue[n]])} on {named(names[i])} is 0, and its tasks run there")
     shapes.eligibility = shapes.eligibility & ~barred

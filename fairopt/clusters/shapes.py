@@ -7,6 +7,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
 
 from fairopt.clusters.account import Account
 from fairopt.files.limits import check_array
@@ -72,45 +74,85 @@ def natural(name: str) -> list[tuple[bool, int, str]]:
 
 
 class Shapes:
-    """Groups of tasks, merged if they have the same queue, demand, constraints and kind.
+    """Groups of tasks, merged if they have the same queue, demand, constraints and kind; and nodes, merged if no group tells them apart.
 
-    Their demands are (shapes, kinds of node, resources): most exports have one kind.
+    Parameters
+    ----------
+    tasks : Tasks
+    order : int array (nodes,)
+        The order of the nodes.
+    node_kind : int array (nodes,)
+        The kind of each, in that order.
+    keys : sequence of arrays (nodes, ...)
+        What else tells nodes apart, in that order.
+
+    Attributes
+    ----------
+    queue, kind, where : lists of str
+        Of each group.
+    demands, number : arrays (groups, kinds of node, resources), (groups,)
+        Most exports have one kind.
+    eligibility : bool array (groups, classes of nodes)
+    held : sparse array (groups, nodes)
+        How many tasks run on each node.
+    somewhere : array (groups,)
+        How many tasks run on nodes that are not known.
+    node_class : int array (nodes,)
+        The class of each node, numbered by their first nodes; ``kind_of_class``: the kind of each class.
     """
 
-    def __init__(self, tasks: Tasks, rank: IntArray, order: IntArray, node_kind: IntArray) -> None:
+    def __init__(self, tasks: Tasks, order: IntArray, node_kind: IntArray, keys: Sequence[npt.NDArray[np.generic]]) -> None:
+        nodes = len(order)
         demands = tasks.demands if tasks.demands.ndim == 3 else tasks.demands[:, None]
-        self.node_kind = node_kind
         allowed = tasks.allowed[:, order]
         same_place = number_distinct([allowed])
+        allowed = allowed[_first(same_place)]
+        place = same_place[tasks.place]
         queue = tasks.owner if tasks.queue is None else tasks.queue
         number_of = {name: j for j, name in enumerate(dict.fromkeys(queue))}
         which = np.array([number_of[name] for name in queue], int)
-        place = same_place[tasks.place]
         kind = tasks.kind or [""] * len(queue)
         kinds = {name: j for j, name in enumerate(dict.fromkeys(kind))}
         of_kind = np.array([kinds[name] for name in kind], int)[:, None]
         columns = [which[:, None], demands.reshape(len(queue), -1), place[:, None], of_kind]
         group = number_distinct(columns) if queue else np.empty(0, int)
-        first = np.unique(group, return_index=True)[1]
+        first = _first(group)
         self.queue, self.kind = [queue[j] for j in first], [kind[j] for j in first]
         self.owner_of = dict(zip(queue, tasks.owner, strict=True))
         self.where = [tasks.where[j] for j in first]
         self.demands = demands[first]
         self.number: FloatArray = np.asarray(np.bincount(group, weights=tasks.number, minlength=first.size), float)
-        self.eligibility = allowed[tasks.place[first]] if first.size else np.zeros((0, len(order)), bool)
-        check_array("the tasks of the export", "kinds of tasks and kinds of nodes", first.size, len(order))
-        self.held = np.zeros((first.size, len(order)))
+        self.held = sp.csr_array((first.size, nodes))
         self.somewhere = np.zeros(first.size)
         if tasks.running:
             task, node, number = (np.array(column) for column in zip(*tasks.running, strict=True))
             known = node >= 0
-            np.add.at(self.held, (group[task[known]], rank[node[known]]), number[known])
+            rank = np.argsort(order)
+            self.held = sp.csr_array((number[known].astype(float), (group[task[known]], rank[node[known]])), (first.size, nodes))
+            self.held.eliminate_zeros()
             self.somewhere += np.bincount(group[task[~known]], weights=number[~known], minlength=first.size)
         self.number = np.maximum(self.number, self.held.sum(axis=1) + self.somewhere)  # what runs is asked for
-        self.eligibility = self.eligibility | (self.held > 0)  # a running task may stay where it is
+
+        place = place[first]
+        there = self.held.tocoo()
+        forbidden = ~allowed[place[there.row], there.col]
+        stays = np.asarray(there.row[forbidden], int), np.asarray(there.col[forbidden], int)  # a running task may stay where it is
+        self.node_class = number_distinct([allowed.T, _sets(*stays, nodes)[:, None], node_kind[:, None], *keys])
+        alike = _first(self.node_class)
+        self.kind_of_class = node_kind[alike]
+        check_array("the tasks of the export", "kinds of tasks and kinds of nodes", first.size, alike.size)
+        self.eligibility: BoolArray = allowed[:, alike][place]
+        self.eligibility[stays[0], self.node_class[stays[1]]] = True
+
+    @property
+    def runs(self) -> BoolArray:
+        """Whether a task of a group runs, (groups,)."""
+        return np.asarray((self.held.sum(axis=1) > 0) | (self.somewhere > 0))
 
     def drop(self, bad: BoolArray, why: str, what: str, account: Account) -> None:
         """Leave these shapes out, and say why."""
+        if not bad.any():
+            return
         for n in np.flatnonzero(bad):
             account.leave_out(what, self.where[n], why, float(self.number[n]))
         keep = np.flatnonzero(~bad)
@@ -124,39 +166,70 @@ class Shapes:
         In queues that serve one after the other, ``listed``, it is that of their first tasks in the export.
         """
         demands = (-self.demands).tolist()
-        where = [tuple(np.flatnonzero(~row)) for row in self.eligibility]
-        keys = [([], (), "", n) if queue in listed else (demands[n], where[n], self.kind[n], 0) for n, queue in enumerate(self.queue)]
-        return sorted(range(len(self.queue)), key=lambda n: (natural(self.queue[n]), self.queue[n], *keys[n]))
+        where = self._excluded()
+        keys = [([], b"", "", n) if queue in listed else (demands[n], where[n], self.kind[n], 0) for n, queue in enumerate(self.queue)]
+        names = {queue: natural(queue) for queue in self.queue}
+        return sorted(range(len(self.queue)), key=lambda n: (names[self.queue[n]], self.queue[n], *keys[n]))
+
+    def _excluded(self) -> list[bytes]:
+        """Return a key for each group that sorts like the tuple of the nodes on which it may not run."""
+        found: dict[bytes, bytes] = {}
+        keys = []
+        for row in self.eligibility:
+            own = row.tobytes()
+            if own not in found:
+                found[own] = row[self.node_class].tobytes().rstrip(b"\x01")  # up to the last node that is excluded
+            keys.append(found[own])
+        return keys
 
     def fits(self, capacities: FloatArray, shared: FloatArray) -> BoolArray:
         """Return which shapes have a server that is large enough for one task, and a cluster; or run already, (shapes,).
 
-        The last columns of demands are those of resources of the cluster, of which there are ``shared``.
+        ``capacities`` are those of the classes of nodes. The last columns of demands are those of resources of the cluster, of which there
+        are ``shared``.
         """
         demands, of_cluster = np.split(self.demands, [capacities.shape[1]], axis=2)
-        exists = ((demands == 0) | (capacities > 0).any(axis=0)).all(axis=(1, 2))
-        fits = ((self.held > 0).any(axis=1) | (self.somewhere > 0)) & exists
-        kinds = number_distinct([capacities, self.node_kind[:, None].astype(float)])
-        first = np.unique(kinds, return_index=True)[1]
-        of_kind = self.node_kind[first]
-        large: BoolArray = np.all(demands[:, of_kind] <= capacities[first] * (1 + FITS), axis=2)  # (shapes, kinds of node)
-        large &= np.all(of_cluster[:, of_kind] <= shared * (1 + FITS), axis=2)
-        for kind in range(first.size):
-            fits |= large[:, kind] & self.eligibility[:, kinds == kind].any(axis=1)
-        return np.asarray(fits)
+        runs = self.runs & ((demands == 0) | (capacities > 0).any(axis=0)).all(axis=(1, 2))
+        waits = np.flatnonzero(~runs)
+        in_cluster = np.all(of_cluster <= shared * (1 + FITS), axis=2)  # (shapes, kinds of node)
+        large = self.eligibility[waits] & in_cluster[waits][:, self.kind_of_class]
+        for r in range(capacities.shape[1]):
+            large &= demands[waits, :, r][:, self.kind_of_class] <= capacities[:, r] * (1 + FITS)
+        fits = runs.copy()
+        fits[waits] = large.any(axis=1)
+        return fits
 
 
-def means_of(shapes: Shapes) -> tuple[list[str], list[str], FloatArray, FloatArray, BoolArray, FloatArray, FloatArray]:
+def _first(numbers: IntArray) -> IntArray:
+    """Return the first position of each number, 0, 1, ..."""
+    return np.unique(numbers, return_index=True)[1]
+
+
+def _sets(members: IntArray, sets: IntArray, size: int) -> IntArray:
+    """Number the distinct ones of ``size`` sets, given as pairs of a member and its set; the empty set is 0."""
+    of_set: dict[int, list[int]] = {}
+    for member, j in sorted(zip(members.tolist(), sets.tolist(), strict=True)):
+        of_set.setdefault(j, []).append(member)
+    known: dict[tuple[int, ...], int] = {(): 0}
+    found = np.zeros(size, int)
+    for j, own in of_set.items():
+        found[j] = known.setdefault(tuple(own), len(known))
+    return found
+
+
+def means_of(shapes: Shapes) -> tuple[list[str], list[str], FloatArray, FloatArray, BoolArray, sp.csr_array, FloatArray]:
     """Return one user per queue and kind: the mean of its tasks, which may run where any of them may."""
     of_shapes = list(zip(shapes.queue, shapes.kind, strict=True))
     users = sorted(set(of_shapes), key=lambda each: (natural(each[0]), each))
     position = {each: j for j, each in enumerate(users)}
-    belongs = np.zeros((len(users), len(shapes.queue)))
-    belongs[[position[each] for each in of_shapes], np.arange(len(shapes.queue))] = 1.0
-    number = belongs @ shapes.number
-    demands = np.tensordot(belongs * shapes.number, shapes.demands, axes=1) / number[:, None, None]
+    of_user = [position[each] for each in of_shapes]
+    belongs = sp.csr_array((np.ones(len(of_user)), (of_user, np.arange(len(of_user)))), (len(users), len(of_user)))
+    number = np.asarray(belongs @ shapes.number)
+    asked = (shapes.number[:, None, None] * shapes.demands).reshape(len(of_user), -1)
+    demands = np.asarray(belongs @ asked).reshape(len(users), *shapes.demands.shape[1:]) / number[:, None, None]
     queues, kinds = [queue for queue, _ in users], [kind for _, kind in users]
-    return queues, kinds, demands, number, (belongs @ shapes.eligibility) > 0, belongs @ shapes.held, belongs @ shapes.somewhere
+    eligibility, somewhere = np.asarray(belongs @ shapes.eligibility) > 0, np.asarray(belongs @ shapes.somewhere)
+    return queues, kinds, demands, number, eligibility, belongs @ shapes.held, somewhere
 
 
 def labels_of(queues: list[str], demands: FloatArray, resources: list[str], kinds: Sequence[str] = ()) -> list[str]:

@@ -18,8 +18,11 @@ namespace in one ClusterQueue are owners of their own, with their weights. A que
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import chain
+from typing import TypeAlias
 
 from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
@@ -54,6 +57,10 @@ class _Node:
     possible: _Amounts = field(default_factory=dict)  # P
 
 
+_GroupsOf: TypeAlias = Callable[[_Node, str], dict[frozenset[str], tuple[str, ...]]]
+"""Groups of nodes, and the flavors whose amounts add up on each."""
+
+
 class Kueue(SchedulerQueues):
     """Queues of Kueue."""
 
@@ -65,7 +72,8 @@ class Kueue(SchedulerQueues):
         self._nodes = _nodes(by_name(kinds["ClusterQueue"], account), by_name(kinds["Cohort"], account))
         _flow(self._nodes)
         self.kinds = flavors = _flavors(by_name(kinds["ResourceFlavor"], account), cluster, self._nodes, account)
-        self.queues = _last(self._nodes, [_queue(name, self._nodes, flavors, cluster, account) for name in self._nodes], account)
+        groups_of, everywhere = _grouping(flavors, cluster, account), frozenset(cluster.labels)
+        self.queues = _last(self._nodes, [_queue(name, self._nodes, groups_of, everywhere) for name in self._nodes], account)
         strange = {r for node in self._nodes.values() for _, r in node.nominal if not cluster.having.get(r)}
         if strange:
             account.note(f"quotas of {joined(sorted(strange), 5)} are left out: no node has it")
@@ -292,17 +300,38 @@ def _groups(flavors: Mapping[str, frozenset[str]], having: frozenset[str], accou
     What is held on the nodes that have none but the flavors F counts against the amounts of F, for the flavors F of each node. Where no
     two flavors share a node, these are the flavors one by one.
     """
-    of_node = {node: frozenset(flavor for flavor, nodes in flavors.items() if node in nodes) for node in sorted(having)}
-    kinds = set(of_node.values()) - {frozenset()}
+    own: dict[str, list[str]] = {node: [] for node in having}
+    for flavor, nodes in flavors.items():
+        for node in nodes & having:
+            own[node].append(flavor)
+    of_kind: dict[frozenset[str], list[str]] = {}
+    for node, has in own.items():
+        of_kind.setdefault(frozenset(has), []).append(node)
+    kinds = set(of_kind) - {frozenset()}
     if any(len(kind) > 1 for kind in kinds):
         kinds.add(frozenset(flavors))
     if any(one & other and not (one <= other or other <= one) for one in kinds for other in kinds):
         account.note(f"the flavors {joined(sorted(flavors), 5)} share some nodes and not others: what they allow together is a relaxation")
     groups = {
-        frozenset(node for node, has in of_node.items() if has and has <= kind): tuple(sorted(kind)) for kind in sorted(kinds, key=sorted)
+        frozenset(chain.from_iterable(nodes for has, nodes in of_kind.items() if has and has <= kind)): tuple(sorted(kind))
+        for kind in sorted(kinds, key=sorted)
     }
-    bare = frozenset(node for node, has in of_node.items() if not has)
+    bare = frozenset(of_kind.get(frozenset(), ()))
     return groups | ({bare: ()} if bare and flavors else {})
+
+
+def _grouping(flavors: Mapping[str, frozenset[str]], cluster: Cluster, account: Account) -> _GroupsOf:
+    """Return a function that gives the groups of nodes of a queue and a resource; they are made once for queues with the same flavors."""
+    everywhere = frozenset(cluster.labels)
+
+    @cache
+    def of_flavors(names: tuple[str, ...], resource: str) -> dict[frozenset[str], tuple[str, ...]]:
+        having = cluster.having.get(resource, frozenset())
+        used = {flavor: flavors[flavor] & having for flavor in names}
+        groups = _groups({flavor: each for flavor, each in used.items() if each}, having, account)
+        return {everywhere if group == having else group: names for group, names in groups.items()}
+
+    return lambda node, resource: of_flavors(tuple(flavor for flavor, each in node.guaranteed if each == resource), resource)
 
 
 def _limits(node: _Node, groups: Mapping[frozenset[str], tuple[str, ...]], resource: str) -> dict[frozenset[str], float]:
@@ -315,18 +344,12 @@ def _limits(node: _Node, groups: Mapping[frozenset[str], tuple[str, ...]], resou
     return limits
 
 
-def _queue(name: str, nodes: Mapping[str, _Node], flavors: Mapping[str, frozenset[str]], cluster: Cluster, account: Account) -> Queue:
+def _queue(name: str, nodes: Mapping[str, _Node], groups_of: _GroupsOf, everywhere: frozenset[str]) -> Queue:
     """Make the queue: amounts by flavor become amounts on groups of nodes. A limit that the parent has too is left out."""
-    node, everywhere = nodes[name], frozenset(cluster.labels)
+    node = nodes[name]
 
     def lent(key: tuple[str, str]) -> float:
         return min(node.usable[key], node.lending[key]) if node.parent is not None and key in node.lending else node.guaranteed[key]
-
-    def groups_of(of: _Node, resource: str) -> dict[frozenset[str], tuple[str, ...]]:
-        having = cluster.having.get(resource, frozenset())
-        used = {flavor: flavors[flavor] & having for flavor, each in of.guaranteed if each == resource}
-        groups = _groups({flavor: each for flavor, each in used.items() if each}, having, account)
-        return {everywhere if group == having else group: names for group, names in groups.items()}
 
     guarantee: dict[frozenset[str], dict[str, float]] = {}
     limit: dict[frozenset[str], dict[str, float]] = {}
@@ -334,7 +357,8 @@ def _queue(name: str, nodes: Mapping[str, _Node], flavors: Mapping[str, frozense
     words: dict[frozenset[str], str] = {}
     for resource in dict.fromkeys(resource for _, resource in node.guaranteed):
         groups = groups_of(node, resource)
-        above = _limits(nodes[node.parent], groups_of(nodes[node.parent], resource), resource) if node.parent is not None else {}
+        parent = None if node.parent is None else nodes[node.parent]
+        above = {} if parent is None else _limits(parent, groups_of(parent, resource), resource)
         for group, most in _limits(node, groups, resource).items():
             if most < above.get(group, math.inf):
                 limit.setdefault(group, {})[resource] = most

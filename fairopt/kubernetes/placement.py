@@ -86,6 +86,7 @@ class Labels:
     def __init__(self, nodes: list[Node]) -> None:
         self._nodes = nodes
         self._answers: dict[tuple[Expression, bool], BoolArray] = {}  # many pods share a few expressions
+        self._values: dict[tuple[str, bool], dict[str | None, list[int]]] = {}  # the nodes of each value of a label or a field
         kinds = dict.fromkeys(node.taints for node in nodes)
         number = {taints: j for j, taints in enumerate(kinds)}
         self._taints, self._taints_of = list(kinds), np.array([number[node.taints] for node in nodes], int)
@@ -117,11 +118,23 @@ class Labels:
 
     def _holds(self, expression: Expression, field: bool) -> BoolArray:
         if (expression, field) not in self._answers:
-            values = [
-                {"metadata.name": node.name}.get(expression.key) if field else node.labels.get(expression.key) for node in self._nodes
-            ]
-            self._answers[expression, field] = np.array([_matches(expression, value) for value in values], bool)
+            nodes_of = self._nodes_of(expression.key, field)
+            values = expression.values if expression.operator == "In" else nodes_of
+            found = np.zeros(len(self._nodes), bool)
+            for value in values:
+                if _matches(expression, value):
+                    found[nodes_of.get(value, [])] = True
+            self._answers[expression, field] = found
         return self._answers[expression, field]
+
+    def _nodes_of(self, key: str, field: bool) -> dict[str | None, list[int]]:
+        """Return the positions of the nodes by their value of a label or a field; None: without it."""
+        if (key, field) not in self._values:
+            nodes_of = self._values[key, field] = {}
+            for i, node in enumerate(self._nodes):
+                value = {"metadata.name": node.name}.get(key) if field else node.labels.get(key)
+                nodes_of.setdefault(value, []).append(i)
+        return self._values[key, field]
 
 
 def _matches(expression: Expression, value: str | None) -> bool:

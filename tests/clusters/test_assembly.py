@@ -325,3 +325,54 @@ def test_a_weight_for_nobody_is_refused() -> None:
             units=UNITS,
             own_weights={"alise": 2},
         )
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_nodes_merge_only_if_nothing_tells_them_apart(data: st.DataObject) -> None:
+    """Host by host: its row has its capacity, and a shape may run there if its constraints allow it, or if one of its tasks runs there."""
+    nodes, groups, places = 5, 4, 2
+    capacities = np.array(data.draw(st.lists(st.sampled_from([4.0, 8.0]), min_size=nodes, max_size=nodes)))
+    allowed = np.array(data.draw(st.lists(st.lists(st.booleans(), min_size=nodes, max_size=nodes), min_size=places, max_size=places)))
+    of = data.draw(
+        st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([1.0, 2.0]), st.integers(0, 1)), min_size=groups, max_size=groups)
+    )
+    running = data.draw(st.lists(st.tuples(st.integers(0, groups - 1), st.integers(0, nodes - 1), st.integers(1, 3)), max_size=4))
+    own = {(owner, demand, tuple(allowed[place])): np.zeros(nodes) for owner, demand, place in of}
+    for j, i, number in running:
+        own[of[j][0], of[j][1], tuple(allowed[of[j][2]])][i] += number
+    expected = sorted(
+        (owner, demand, (np.array(where) | (held > 0)).tolist(), held.tolist()) for (owner, demand, where), held in own.items()
+    )
+    expected = [row for row in expected if any(row[2])]
+    if not expected:
+        return
+    imported = assemble(
+        "test",
+        Nodes([f"n{i}" for i in range(nodes)], capacities[:, None]),
+        Tasks(
+            owner=[owner for owner, _, _ in of],
+            demands=np.array([[demand] for _, demand, _ in of]),
+            number=np.ones(groups),
+            allowed=allowed,
+            place=np.array([place for _, _, place in of]),
+            where=[""] * groups,
+            running=[(j, i, float(number)) for j, i, number in running],
+        ),
+        Account(False),
+        units={"cpu": "cores"},
+    )
+    instance = imported.instance
+    row_of = {host: i for i, hosts in enumerate(instance.hosts) for host in hosts}
+    rows = [row_of[f"n{i}"] for i in range(nodes)]
+    assert instance.capacities[rows, 0].tolist() == capacities.tolist()
+    assert imported.current is not None
+    found = []
+    for n, owner in enumerate(imported.owners):
+        found.append((owner, float(instance.demands[n, 0]), instance.eligibility[n][rows].tolist()))
+        held = next(row[3] for row in expected if row[:3] == found[-1])
+        of_rows = np.bincount(rows, weights=held, minlength=instance.n_servers)
+        assert np.isclose(imported.current.tasks[n], of_rows).all() or len([row for row in expected if row[:3] == found[-1]]) > 1
+    assert sorted(found) == [row[:3] for row in expected]
+    distinct = {(capacities[i], *(bool(instance.eligibility[n, rows[i]]) for n in range(instance.n_users))) for i in range(nodes)}
+    assert instance.n_servers == len(distinct)
