@@ -189,13 +189,13 @@ class Shapes:
         are ``shared``.
         """
         demands, of_cluster = np.split(self.demands, [capacities.shape[1]], axis=2)
-        runs = self.runs & ((demands == 0) | (capacities > 0).any(axis=0)).all(axis=(1, 2))
+        runs: BoolArray = self.runs & ((demands == 0) | (capacities > 0).any(axis=0)).all(axis=(1, 2))
         waits = np.flatnonzero(~runs)
         in_cluster = np.all(of_cluster <= shared * (1 + FITS), axis=2)  # (shapes, kinds of node)
         large = self.eligibility[waits] & in_cluster[waits][:, self.kind_of_class]
         for r in range(capacities.shape[1]):
             large &= demands[waits, :, r][:, self.kind_of_class] <= capacities[:, r] * (1 + FITS)
-        fits = runs.copy()
+        fits: BoolArray = runs.copy()
         fits[waits] = large.any(axis=1)
         return fits
 
