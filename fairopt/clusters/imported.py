@@ -87,9 +87,15 @@ class Import:
     def options(self) -> dict[str, Any]:
         """What a guarantee means in this system, for ``fairopt.solve(imported.instance, "drfh", **imported.options)``.
 
-        ``{"guarantees": "surplus"}`` or ``{"guarantees": "clamp"}``; empty if nothing is guaranteed.
+        ``{"guarantees": "surplus"}`` or ``{"guarantees": "clamp"}``, and ``only``, the resources that count in shares, where the quotas of
+        others are unlimited; empty if nothing is guaranteed.
         """
-        return {"guarantees": self.summary["guarantees"]} if "guarantees" in self.summary else {}
+        return {word: self.summary[word] for word in ("guarantees", "only") if word in self.summary}
+
+    @property
+    def notion(self) -> str:
+        """The notion that measures shares as this system does, such as "drfh:guarantees=surplus:only=nvidia.com/gpu"."""
+        return ":".join(["drfh", *(f"{word}={value}" for word, value in self.options.items())])
 
     @property
     def why_left_out(self) -> dict[tuple[str, str], tuple[float, str]]:
@@ -164,6 +170,7 @@ class Import:
                 {"name": owner["owner"]} | {key: None if value == np.inf else value for key, value in owner.items()} for owner in owners
             ],
             "options": self.options,
+            "notion": self.notion,
             "current": self.current is not None,
             "left_out": [
                 {"what": what, "why": why, "number": number, "first": first} for (what, why), (number, first) in self.why_left_out.items()

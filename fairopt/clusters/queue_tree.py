@@ -47,6 +47,8 @@ class Forest:
         The queues whose weight is the weight of an owner; default: the queues that its tasks are in.
     within : bool
         Whether the system grants a guarantee only within what the parent gets, so that children which guarantee more are a mistake.
+    counted : tuple of str
+        The resources that alone count in shares, where quotas of others are unlimited; empty: all count.
     kinds : mapping
         The nodes of each kind that the system knows, such as the flavors of Kueue.
     """
@@ -56,6 +58,7 @@ class Forest:
     system: str = ""
     of_owner: Mapping[str, tuple[str, ...]] | None = None
     within: bool = False
+    counted: tuple[str, ...] = ()
     kinds: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
@@ -171,9 +174,16 @@ def note_guarantees(instance: Instance, forest: Forest, account: Account) -> Non
     guaranteed = [_guaranteed(queue) for queue in instance.queues]
     if any(guaranteed):
         account.summary["guarantees"] = forest.meaning
+        counted = [resource for resource in forest.counted if resource in instance.resources]
+        options = f"guarantees={forest.meaning}"
+        only = ""
+        if counted:
+            account.summary["only"] = "+".join(counted)
+            options += f":only={account.summary['only']}"
+            only = f"; only {joined(counted)} {'counts' if len(counted) == 1 else 'count'}, as the quotas of other resources are unlimited"
         account.note(
-            f"what a guarantee means in {forest.system}: {_MEANINGS[forest.meaning]}; "
-            f"solve with guarantees={forest.meaning}, such as drfh:guarantees={forest.meaning}"
+            f"what a guarantee means in {forest.system}: {_MEANINGS[forest.meaning]}{only}; "
+            f"solve with {options.replace(':', ' and ')}, such as drfh:{options}"
         )
     for remark in remarks(instance):
         account.note(remark)

@@ -114,7 +114,7 @@ class Shapes:
         kind = tasks.kind or [""] * len(queue)
         kinds = {name: j for j, name in enumerate(dict.fromkeys(kind))}
         of_kind = np.array([kinds[name] for name in kind], int)[:, None]
-        columns = [which[:, None], demands.reshape(len(queue), -1), place[:, None], of_kind]
+        columns = [which[:, None], demands.reshape(len(queue), demands.shape[1] * demands.shape[2]), place[:, None], of_kind]
         group = number_distinct(columns) if queue else np.empty(0, int)
         first = _first(group)
         self.queue, self.kind = [queue[j] for j in first], [kind[j] for j in first]

@@ -110,11 +110,22 @@ _OF_VOLCANO = {
     ignored | priorityClassName, minTaskMember, scheduleTimeoutSeconds | its order, and which pods make it a gang
     """,
 }
-_OF_KAI = """
+_OF_KAI = {
+    "Queue": """
     read | parentQueue, resources, priority | its place in the tree, its quotas, weights and limits, and its tier
     noted | preemptMinRuntime, reclaimMinRuntime | how long what runs is not stopped
     ignored | displayName | its name for people
-    """
+    """,
+    "PodGroup": """
+    read | queue | its queue
+    read | minMember, subGroups | how many pods start together: gangs are counted in a note
+    noted | topologyConstraint | its pods are near each other
+    noted | preemptibility | what may not be stopped stays within its quota
+    ignored | minSubGroup | how many of its subgroups must start
+    ignored | priorityClassName, schedulingBackoff | its order
+    ignored | markUnschedulable | what is said about it
+    """,
+}
 _OF_JOBS = {
     "Job": """
     read | suspend, parallelism, completions, template | its pods, while it is suspended
@@ -143,7 +154,8 @@ OF_KIND: dict[tuple[str, str], Fields] = {
         ("PodGroup", f"scheduling.{end}"): declared("PodGroup", _OF_VOLCANO["PodGroup"])
         for end in ("volcano.sh", "x-k8s.io", "sigs.k8s.io")
     },
-    ("Queue", "scheduling.run.ai"): declared("KAI queue", _OF_KAI),
+    ("Queue", "scheduling.run.ai"): declared("KAI queue", _OF_KAI["Queue"]),
+    ("PodGroup", "scheduling.run.ai"): declared("KAI PodGroup", _OF_KAI["PodGroup"]),
     ("Job", "batch"): declared("Job", _OF_JOBS["Job"]),
     ("JobSet", "jobset.x-k8s.io"): declared("JobSet", _OF_JOBS["JobSet"]),
     **{("ElasticQuota", f"scheduling.{end}"): declared("ElasticQuota", _OF_QUOTAS["ElasticQuota"]) for end in ("sigs.k8s.io", "x-k8s.io")},

@@ -1,7 +1,7 @@
 """Queues of KAI that carry an allocation: quota, limit and weight over quota of GPU, CPU and memory.
 
 The quota of a queue is what its whole tasks ask for, and what it is guaranteed and does not use now (`fairopt.clusters.quotas`). A limit
-of -1 means no limit, and is always written: without it KAI would limit the queue to its quota. CPU is in thousandths of a core, memory in
+of -1 means no limit, and is always written: without it KAI would start nothing in the queue. CPU is in thousandths of a core, memory in
 10^6 bytes. All queues are in the queue ``cluster``, whose quota is the whole cluster, since KAI runs pods only in queues that have a
 parent. A priority above or below 100 is a tier; in a queue that serves its queues one after the other, priorities of these say which comes
 first.

@@ -1,21 +1,35 @@
 """The queues of KAI (``scheduling.run.ai``): quota, limit and weight over quota of GPU, CPU (thousandths) and memory (10^6 bytes).
 
-A quota is a guarantee; -1 guarantees the whole cluster. A limit of -1 means no limit; if the limit is unset or 0, the queue is limited to
-its quota. ``overQuotaWeight`` is the weight: an instance has one for all resources, so that of GPUs counts if the cluster has GPUs. A
-priority above or below 100 becomes a tier, counted from the tier of the queue above, if siblings have different priorities. KAI compares
-siblings only. So if all siblings in a queue have different priorities, the queue has the order "listed", and they stand in it by priority.
-Tiers are compared in the whole cluster: where some siblings below the root have the same priority and others do not, a note says so.
+**Limit.** -1 means no limit. Unset is 0, and of what is limited to 0 KAI starts nothing, whatever the quota.
+
+**Quota.** A guarantee, of which ``lendingLimit`` may be lent. KAI grants a queue its quota within what the queue above gets. Here a
+guarantee is real whatever is above, so it is cut:
+
+    g[q,r] = min(quota[q,r], g[p,r]) min(1, g[p,r] / sum of min(quota[c,r], g[p,r]) over the children c of p),   p the parent of q,
+
+and no more than the limit. -1 is as much as there is above. Where all queues in a queue, and it itself, have -1 of a resource, nobody
+comes before the others, and the quota is no guarantee. A resource of which all queues have -1 does not count in shares.
+
+**Weight.** ``overQuotaWeight``: an instance has one for all resources, so that of GPUs counts if the cluster has GPUs.
+
+**Priority.** A priority above or below 100 becomes a tier, counted from the tier of the queue above, if siblings have different priorities.
+KAI compares siblings only. So if all siblings in a queue have different priorities, the queue has the order "listed", and they stand in it
+by priority. Tiers are compared in the whole cluster: where some siblings below the root have the same priority and others do not, a note
+says so.
+
+Sources: KAI's documentation of queues, and its plugin "proportion" (division of resources, capacity policy).
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
 from fairopt.kubernetes.scheduler_queues import Cluster, SchedulerQueues, by_name, check_parents, made, marked
-from fairopt.wording import joined
+from fairopt.wording import figure, joined, named, plural
 
 __all__ = ["KAI"]
 
@@ -23,6 +37,9 @@ _MARKS = ("kai.scheduler/queue", "runai/queue")
 _DEFAULT, _SCHEDULER = "default-queue", "kai-scheduler"
 _PRIORITY = 100  # where none is given
 _SCALES = {"gpu": 1.0, "cpu": 1e-3, "memory": 1e6 / 2**30}
+_MOST = 5  # names in a note
+_Amounts = dict[str, dict[str, float]]
+"""By queue and resource; infinite: -1."""
 
 
 class KAI(SchedulerQueues):
@@ -38,7 +55,6 @@ class KAI(SchedulerQueues):
         accelerators = sorted(resource for resource in cluster.total if resource.endswith("/gpu"))
         gpu = "nvidia.com/gpu" if "nvidia.com/gpu" in accelerators or not accelerators else accelerators[0]
         resources = {"gpu": gpu, "cpu": "cpu", "memory": "memory"}
-        self.queues = []
         priorities = {name: _whole(part["spec"].get("priority")) for name, part in listed.items()}
         among: dict[str | None, set[int]] = {}
         for name, priority in priorities.items():
@@ -46,19 +62,20 @@ class KAI(SchedulerQueues):
         siblings = Counter(parents.values())
         ordered = {above for above, each in among.items() if above is not None and len(each) == siblings[above] > 1}  # all differ
         tiers = _tiers({name: _PRIORITY if parents[name] in ordered else each for name, each in priorities.items()}, parents, among)
+        quotas, limits = (_amounts(listed, resources, key) for key in ("quota", "limit"))
+        free = [resource for resource in resources.values() if all(math.isinf(quota[resource]) for quota in quotas.values())]
+        self.counted = tuple(resource for resource in resources.values() if resource not in free) if free else ()
+        guarantees = _guarantees(quotas, parents, cluster, account)
+        _note_closed(limits, cluster, account)
+        self.queues = []
         for name, part in listed.items():
-            guarantee, limit, weights = {}, {}, {}
-            for kind, resource in resources.items():
-                given = part["spec"].get("resources").get(kind)
-                quota, most = _amount(given.get("quota")), _amount(given.get("limit"))
-                total = cluster.total.get(resource, 0.0)
-                own = total if quota < 0 else quota * _SCALES[kind]
-                if most >= 0 and (quota >= 0 or most > 0):
-                    limit[resource] = most * _SCALES[kind] if most > 0 else own
-                    if own > limit[resource]:
-                        account.note(f'the limit of "{name}" is less than its quota of {resource}, and is its guarantee')
-                guarantee[resource] = min(own, limit.get(resource, own))
-                weights[kind] = given.get("overQuotaWeight").number(0.0)
+            limit = {resource: most for resource, most in limits[name].items() if math.isfinite(most)}
+            for resource, own in guarantees[name].items():
+                if own > limit.get(resource, own) > 0:
+                    account.note(f'the limit of "{name}" is less than its quota of {resource}, and is its guarantee')
+            guarantee = {resource: min(own, limit.get(resource, own)) for resource, own in guarantees[name].items()}
+            lent = {resources[kind]: part["spec"].get("resources").get(kind).get("lendingLimit") for kind in resources}
+            weights = {kind: part["spec"].get("resources").get(kind).get("overQuotaWeight").number(0.0) for kind in resources}
             weight = weights["gpu" if cluster.total.get(gpu) else "cpu"]
             if len(set(weights.values())) > 1:
                 account.note(
@@ -73,6 +90,11 @@ class KAI(SchedulerQueues):
                     weight,
                     guarantee if any(guarantee.values()) else {},
                     limit,
+                    lending_limit={
+                        resource: min(given.number(0.0) * _SCALES[kind], guarantee[resource])
+                        for kind, resource in resources.items()
+                        if (given := lent[resource]).value is not None and guarantee.get(resource)
+                    },
                     tier=tiers[name],
                     order="listed" if name in ordered else "fair",
                 )
@@ -116,9 +138,64 @@ def _tiers(priorities: Mapping[str, int], parents: Mapping[str, str | None], amo
     return tiers
 
 
+def _amounts(listed: Mapping[str, Part], resources: Mapping[str, str], key: str) -> _Amounts:
+    """Return the quota or the limit of each queue by resource; -1 is infinite, and unset is 0."""
+    result: _Amounts = {}
+    for name, part in listed.items():
+        given = part["spec"].get("resources")
+        result[name] = {resource: _amount(given.get(kind).get(key)) * _SCALES[kind] for kind, resource in resources.items()}
+    return result
+
+
 def _amount(part: Part) -> float:
-    """Return an amount; -1 stands for no limit."""
-    return -1.0 if part.value == -1 else part.number(0.0)
+    return math.inf if part.value == -1 else part.number(0.0)
+
+
+def _guarantees(quotas: _Amounts, parents: Mapping[str, str | None], cluster: Cluster, account: Account) -> _Amounts:
+    """Return the guarantee of each queue by resource, as the docstring of the module says; a resource without one is left out."""
+    result: _Amounts = {name: {} for name in quotas}
+    children: dict[str | None, list[str]] = {}
+    for name, parent in parents.items():
+        children.setdefault(parent, []).append(name)
+    cut: dict[str, dict[str, str]] = {}
+
+    def divide(parent: str | None, resource: str, most: float) -> None:
+        """Give the queues in a queue their guarantees, ``most`` together; infinite: those of the queue are free."""
+        names = children.get(parent, [])
+        own = {name: quotas[name][resource] for name in names}
+        if math.isinf(most) and all(map(math.isinf, own.values())):
+            for name in names:
+                divide(name, resource, math.inf)
+            return
+        bound = cluster.total.get(resource, 0.0) if math.isinf(most) else most
+        within = {name: min(amount, bound) if math.isfinite(most) or math.isinf(amount) else amount for name, amount in own.items()}
+        together = sum(within.values())
+        part = most / together if together > most else 1.0
+        for name, amount in within.items():
+            result[name][resource] = amount * part
+            if math.isfinite(own[name]) and result[name][resource] < own[name]:
+                cut.setdefault(resource, {})[name] = f"{named(name)} {figure(own[name])} to {figure(result[name][resource])}"
+            divide(name, resource, result[name][resource])
+
+    for resource in {resource: None for quota in quotas.values() for resource in quota}:
+        divide(None, resource, math.inf)
+    for resource, texts in cut.items():
+        account.note(
+            f"KAI grants a quota only within what the queue above gets, so guarantees of {resource} are cut: "
+            f"{joined(list(texts.values()), _MOST)}"
+        )
+    return result
+
+
+def _note_closed(limits: _Amounts, cluster: Cluster, account: Account) -> None:
+    """Note the queues that may start nothing, by resource."""
+    for resource in {resource: None for limit in limits.values() for resource in limit}:
+        closed = [named(name) for name, limit in limits.items() if limit[resource] == 0]
+        if closed and cluster.total.get(resource):
+            account.note(
+                f"the limit of {resource} is 0 or unset in {plural(len(closed), 'queue')} ({joined(closed, _MOST)}): KAI starts nothing "
+                "there that asks for it; -1 is no limit"
+            )
 
 
 def _whole(part: Part) -> int:

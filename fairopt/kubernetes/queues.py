@@ -21,7 +21,7 @@ from fairopt.kubernetes.kai_queues import KAI
 from fairopt.kubernetes.kueue_queues import Kueue
 from fairopt.kubernetes.reading import kind_of
 from fairopt.kubernetes.records import Node, Pod, amounts_of, in_units
-from fairopt.kubernetes.scheduler_queues import Cluster, Extra, SchedulerQueues
+from fairopt.kubernetes.scheduler_queues import Cluster, Extra, SchedulerQueues, limited_resources
 from fairopt.kubernetes.volcano_queues import Volcano
 from fairopt.wording import joined, plural
 
@@ -93,9 +93,10 @@ def queues_of(
         queues.append(Queue(name(owner, queue), queue, weight, limit=limits.get(owner, {})))
         if owner in limits and len(several[owner]) > 1:
             account.note(f'the ResourceQuota of "{owner}" limits each of its queues, not their sum: a relaxation')
-    forest = (
-        Forest(tuple(queues), system.meaning, system.name, within=system.within, kinds=system.kinds) if system else Forest(tuple(queues))
-    )
+    forest = Forest(tuple(queues))
+    if system:
+        counted = system.counted or limited_resources(system.queues, Cluster.of(nodes))
+        forest = Forest(tuple(queues), system.meaning, system.name, within=system.within, counted=counted, kinds=system.kinds)
     strange = forest.resources - {resource for node in nodes for resource in node.allocatable}
     if strange:
         account.note(f"amounts of {joined(sorted(strange), 5)} are left out: no node has it")

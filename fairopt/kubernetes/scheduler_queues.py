@@ -17,7 +17,7 @@ from fairopt.kubernetes.placement import Expression, Toleration
 from fairopt.kubernetes.records import Node, amounts_of, in_units
 from fairopt.wording import did_you_mean, joined
 
-__all__ = ["Cluster", "Extra", "SchedulerQueues", "by_name", "check_parents", "in_cluster_units", "made", "marked"]
+__all__ = ["Cluster", "Extra", "SchedulerQueues", "by_name", "check_parents", "in_cluster_units", "limited_resources", "made", "marked"]
 
 Extra: TypeAlias = tuple[tuple[frozenset[str], tuple[Toleration, ...]], ...]
 """Nodes, and the tolerations that pods get there."""
@@ -59,6 +59,8 @@ class SchedulerQueues(ABC):
         Whether a guarantee holds only within what the parent gets.
     queues : list of Queue
         The servers of their quotas are nodes.
+    counted : tuple of str
+        The resources that alone count in shares, where quotas of others are unlimited; empty: all count.
     kinds : mapping
         The nodes of each kind that the scheduler knows.
     tolerations : mapping
@@ -71,6 +73,7 @@ class SchedulerQueues(ABC):
     meaning: str = "surplus"
     within: ClassVar[bool] = False
     queues: list[Queue]
+    counted: tuple[str, ...] = ()
     kinds: Mapping[str, frozenset[str]] = MappingProxyType({})
     tolerations: Mapping[str, Extra] = MappingProxyType({})
     selectors: Mapping[str, tuple[Expression, ...]] = MappingProxyType({})
@@ -99,6 +102,25 @@ class SchedulerQueues(ABC):
     def closed(self, pod: Part, namespace: str, running: bool) -> str:
         """Return why a pod that runs or waits asks for nothing: its queue is stopped; else empty."""
         return ""
+
+
+def limited_resources(queues: Sequence[Queue], cluster: Cluster) -> tuple[str, ...]:
+    """Return the resources of quotas that are no larger than the cluster, where those of other resources are; empty: all of them.
+
+    A queue that is guaranteed all that there is never borrows, so that resource does not count in what queues have beyond quotas.
+    """
+    known: dict[str, bool] = {}
+    for queue in queues:
+        whole = [(amount, cluster.total.get(resource, 0.0), resource) for resource, amount in queue.guarantee.items()]
+        parts = [
+            (amount, sum(cluster.offered.get(node, {}).get(resource, 0.0) for node in quota.servers), resource)
+            for quota in queue.quotas
+            for resource, amount in quota.guarantee.items()
+        ]
+        for amount, there, resource in (*whole, *parts):
+            known[resource] = known.get(resource, True) and amount >= there
+    limited = tuple(resource for resource, unlimited in known.items() if not unlimited)
+    return limited if len(limited) < len(known) else ()
 
 
 def marked(pod: Part, keys: Sequence[str]) -> str:

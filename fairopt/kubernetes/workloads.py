@@ -1,11 +1,12 @@
-"""What asks for pods that do not exist yet: Workloads of Kueue, PodGroups and Jobs of Volcano, suspended Jobs, and JobSets.
+"""What asks for pods that do not exist yet: Workloads of Kueue, PodGroups, Jobs of Volcano, suspended Jobs, and JobSets.
 
 A **Workload** asks for ``count`` pods of each of its podSets. While it waits, its pods do not exist: all are asked for. Once it is
 admitted (condition Admitted or QuotaReserved), the pods of its LocalQueue stand for it; those that are not listed are asked for, and
 where the export has no pods at all they run, on nodes that are not known. A **Job of Volcano** asks for the ``replicas`` of its tasks,
-and a **PodGroup** without pods for ``minMember`` pods of ``minResources`` together; pods in a PodGroup are in its queue. A **Job** that
-is suspended asks for ``parallelism`` pods, a **JobSet** that is suspended for those of its Jobs. What has ended asks for nothing, and
-what something else in the export stands for (the Job of a Workload) is not counted twice.
+and a **PodGroup** without pods for ``minMember`` pods of ``minResources`` together; pods in a PodGroup are in its queue. A PodGroup of
+KAI states no resources: it asks for the pods and the resources of its status. A **Job** that is suspended asks for ``parallelism`` pods,
+a **JobSet** that is suspended for those of its Jobs. What has ended asks for nothing, and what something else in the export stands for
+(the Job of a Workload) is not counted twice.
 
 All pods of a gang start together or not at all, which an instance does not have: gangs are counted in a note.
 """
@@ -27,9 +28,12 @@ __all__ = ["is_work", "with_work"]
 
 _WORKLOAD, _JOB_SET = ("Workload", "kueue.x-k8s.io"), ("JobSet", "jobset.x-k8s.io")
 _JOB, _VOLCANO_JOB = ("Job", "batch"), ("Job", "batch.volcano.sh")
-_GROUPS = (("PodGroup", "scheduling.volcano.sh"), ("PodGroup", "scheduling.x-k8s.io"), ("PodGroup", "scheduling.sigs.k8s.io"))
-_QUEUE_NAME, _VOLCANO_QUEUE = "kueue.x-k8s.io/queue-name", "volcano.sh/queue-name"
-_IN_GROUP = ("scheduling.k8s.io/group-name", "scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io")
+_KAI_GROUP = ("PodGroup", "scheduling.run.ai")
+_QUEUE_NAME, _VOLCANO_QUEUE, _KAI_QUEUE = "kueue.x-k8s.io/queue-name", "volcano.sh/queue-name", "kai.scheduler/queue"
+_MARKS = {("PodGroup", "scheduling.volcano.sh"): _VOLCANO_QUEUE, _KAI_GROUP: _KAI_QUEUE}
+"""PodGroups that say their queue, and the label of pods that says the same."""
+_GROUPS = (*_MARKS, ("PodGroup", "scheduling.x-k8s.io"), ("PodGroup", "scheduling.sigs.k8s.io"))
+_IN_GROUP = ("scheduling.k8s.io/group-name", "scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io", "pod-group-name")
 _ENDED = ("Completed", "Failed", "Terminated", "Aborted")
 _Owner = Callable[[Part], str]
 
@@ -76,8 +80,11 @@ def with_work(parts: Sequence[Part], pods: Sequence[Pod], owner: _Owner, account
     wishes: list[_Wish] = []
     gangs = 0
     listed = _Listed.of(pods)
+    named: set[tuple[str, str, str]] = set()  # what is counted as a gang
     for part in parts:
         kind = kind_of(part)
+        if kind in _GROUPS and (_space(part), part["metadata"]["name"].text()) in listed.groups and _members(part) > 1:
+            gangs += not any(key in named for key in _owners(part))
         if kind != _WORKLOAD and (_name(part) in covered or any(key in known for key in _owners(part))):
             continue
         asked = account.read([part], lambda each: _wishes(each, listed, owner), kind[0])
@@ -85,7 +92,9 @@ def with_work(parts: Sequence[Part], pods: Sequence[Pod], owner: _Owner, account
             if why:
                 account.leave_out(kind[0], part.place, why)
             wishes += more
-            gangs += bool(more) and kind != _JOB and sum(each.pod.number for each in more) > 1
+            if more and kind != _JOB and sum(each.pod.number for each in more) > 1:
+                gangs += 1
+                named.add(_name(part))
     waiting = [each.pod for each in wishes if not each.admitted]
     admitted, missing = _not_listed([each.pod for each in wishes if each.admitted], pods)
     if waiting:
@@ -180,7 +189,9 @@ def _of_group(part: Part, listed: _Listed, owner: _Owner) -> tuple[str, list[_Wi
         return f"ended ({phase}): asks for nothing", []
     if (_space(part), name) in listed.groups:
         return "its pods are listed", []
-    number, least = spec.get("minMember").number(0.0), amounts_of(spec.get("minResources"))
+    if kind_of(part) == _KAI_GROUP:
+        return _of_kai_group(part, listed, owner)
+    number, least = _members(part), amounts_of(spec.get("minResources"))
     least = {
         resource: amount for resource, amount in least.items() if resource != "pods" and not resource.startswith(("limits.", "count/"))
     }
@@ -189,6 +200,24 @@ def _of_group(part: Part, listed: _Listed, owner: _Owner) -> tuple[str, list[_Wi
         return "it says neither minMember nor minResources, and no pod is in it", []
     pod = _made(part, Part({"spec": {"containers": []}}, part.place), "", {_VOLCANO_QUEUE: spec.get("queue").text("")}, number, owner)
     return "", [_Wish(replace(pod, request=add([pod.request, {resource: int(amount / number) for resource, amount in least.items()}])))]
+
+
+def _of_kai_group(part: Part, listed: _Listed, owner: _Owner) -> tuple[str, list[_Wish]]:
+    spec, status = part["spec"], part.get("status")
+    running, pending = (status.get(phase).number(0.0) for phase in ("running", "pending"))
+    number, requested = running + pending or _members(part), amounts_of(status.get("resourcesStatus").get("requested"))
+    if number < 1 or not requested:
+        return "no pod is in it, and its status does not say what it requests", []
+    pod = _made(part, Part({"spec": {"containers": []}}, part.place), "", {_KAI_QUEUE: spec.get("queue").text("")}, number, owner)
+    pod = replace(pod, request=add([pod.request, {resource: int(amount / number) for resource, amount in requested.items()}]))
+    runs = 0.0 if listed.names else running
+    return "", [_Wish(replace(pod, number=own), admitted) for own, admitted in ((number - runs, False), (runs, True)) if own > 0]
+
+
+def _members(part: Part) -> float:
+    """Return how many pods of a PodGroup start together: ``minMember``, or those of its subgroups."""
+    spec = part["spec"]
+    return spec.get("minMember").number(0.0) or sum(each.get("minMember").number(0.0) for each in spec.get("subGroups").items())
 
 
 def _made(part: Part, template: Part, name: str, marks: dict[str, str], number: float, owner: _Owner) -> Pod:
@@ -231,11 +260,11 @@ def _place(pod: Pod) -> str:
 
 
 def _in_queues_of_groups(parts: Sequence[Part], pods: Sequence[Pod]) -> list[Pod]:
-    """Return the pods; those in a PodGroup of Volcano have its queue as a label."""
+    """Return the pods; those in a PodGroup of Volcano or KAI have its queue as a label."""
     queues = {
-        (_space(part), part["metadata"]["name"].text()): queue
+        (_space(part), part["metadata"]["name"].text()): {_MARKS[kind_of(part)]: queue}
         for part in parts
-        if kind_of(part) == _GROUPS[0] and (queue := part["spec"].get("queue").text(""))
+        if kind_of(part) in _MARKS and (queue := part["spec"].get("queue").text(""))
     }
     if not queues:
         return list(pods)
@@ -244,7 +273,7 @@ def _in_queues_of_groups(parts: Sequence[Part], pods: Sequence[Pod]) -> list[Pod
         above = queues.get((pod.space, _group_of(pod)))
         if above is not None:
             metadata = pod.part.value["metadata"]
-            labels = (metadata.get("labels") or {}) | {_VOLCANO_QUEUE: above}
+            labels = (metadata.get("labels") or {}) | above
             value = pod.part.value | {"metadata": metadata | {"labels": labels}}
             pod = replace(pod, part=Part(value, pod.part.file, pod.part.above, pod.part.key))
         result.append(pod)

@@ -72,6 +72,7 @@ def test_the_readers_read_what_is_declared(tmp_path: Path, monkeypatch: pytest.M
         thing("JobSet", "jobset.x-k8s.io/v1", "b", {"suspend": True, "replicatedJobs": [{"template": {"spec": job}}]}),
         thing("Job", "batch.volcano.sh/v1alpha1", "c", {"tasks": [{"name": "t", "template": TEMPLATE}]}),
         thing("PodGroup", volcano, "d", {"minMember": 1, "minResources": {"cpu": 1}}),
+        thing("PodGroup", "scheduling.run.ai/v2alpha2", "k", {"subGroups": [{"name": "s", "minMember": 1}]}),
         thing("ResourceQuota", "v1", "e", {"hard": {"cpu": 5}}),
         workload("f", 1),
     ]

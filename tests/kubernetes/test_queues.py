@@ -296,29 +296,91 @@ def kai(name: str, resources: str, more: str = "") -> str:
 
 
 def test_kai_queues(folder: Path) -> None:
-    """Thousandths of cores, 10^6 bytes; -1 is everything, and no limit; an unset limit leaves the quota. 10 GPUs, 40 cores, 64 GiB."""
+    """Thousandths of cores, 10^6 bytes; -1 is no limit, and an unset limit is 0. 10 GPUs, 40 cores, 64 GiB.
+
+    A quota of -1 that nobody stands beside guarantees nothing; what is lent of a quota is at most the guarantee.
+    """
     text = kai("top", "gpu: {quota: -1, limit: -1, overQuotaWeight: 1}, cpu: {quota: -1, limit: -1}, memory: {quota: -1, limit: -1}")
-    a = "gpu: {quota: 2.5, limit: 4, overQuotaWeight: 3}, cpu: {quota: 1500, overQuotaWeight: 3}, memory: {quota: 2000, limit: -1, "
-    text += kai("a", a + "overQuotaWeight: 3}", "parentQueue: top, priority: 120, ")
+    a = "gpu: {quota: 2.5, limit: 4, overQuotaWeight: 3, lendingLimit: 1}, cpu: {quota: 1500, limit: 3000, overQuotaWeight: 3}, "
+    text += kai("a", a + "memory: {quota: 2000, limit: -1, overQuotaWeight: 3}", "parentQueue: top, priority: 120, ")
     text += kai("b", "gpu: {quota: 9, limit: 8, overQuotaWeight: 1}, cpu: {quota: 0, limit: -1}", "parentQueue: top, ")
     pods = [pod("p", "shop", {"kai.scheduler/queue": "a"}, gpu="1"), pod("q", "ml", {"runai/queue": "b"}, gpu="1")]
     result = imported(folder, text, pods)
     megabytes = 2000e6 / 2**30
     assert by_name(result) == {
-        "top": fo.Queue("top", guarantee={GPU: 10, "cpu": 40, "memory": 64}, order="listed"),
-        "a": fo.Queue("a", "top", 3, {GPU: 2.5, "cpu": 1.5, "memory": megabytes}, {GPU: 4, "cpu": 1.5}),
+        "top": fo.Queue("top", order="listed"),
+        "a": fo.Queue("a", "top", 3, {GPU: 2.5, "cpu": 1.5, "memory": megabytes}, {GPU: 4, "cpu": 3}, {GPU: 1}),
         "shop": fo.Queue("shop", "a"),
         "b": fo.Queue("b", "top", 1, {GPU: 8, "cpu": 0, "memory": 0}, {GPU: 8, "memory": 0}),
         "ml": fo.Queue("ml", "b"),
     }
     assert result.options == {"guarantees": "surplus"}
+    assert result.notion == "drfh:guarantees=surplus"
     texts = [
         'the limit of "b" is less than its quota',
         '"b" has different weights',
-        "top: children's guarantees exceed the parent's",
+        "the limit of memory is 0 or unset in 1 queue (b): KAI starts nothing there that asks for it; -1 is no limit",
     ]
     for text in texts:
         assert any(text in note for note in result.notes), text
+
+
+_OPEN = "cpu: {quota: -1, limit: -1}, memory: {quota: -1, limit: -1}"
+
+
+def of_gpus(name: str, quota: float, parent: str = "", limit: str = ", limit: -1") -> str:
+    """Make a queue of KAI that divides GPUs alone."""
+    above = f"parentQueue: {parent}, " if parent else ""
+    return kai(name, f"gpu: {{quota: {quota:g}{limit}, overQuotaWeight: 1}}, {_OPEN}", above)
+
+
+def test_a_quota_of_kai_holds_within_what_the_queue_above_gets(tmp_path: Path) -> None:
+    """8 GPUs. Of the 8 of "top" a is guaranteed a million, and "rest" nothing, so b and c in it are guaranteed nothing: a gets all.
+
+    With quotas of 4 and 8 in a queue of 6: 4 and 6 within it, 10 together, so 2.4 and 3.6.
+    """
+    write(tmp_path, nodes=[node("n", 8)])
+    pods = [pod(f"{queue}{number}", f"in-{queue}", {"kai.scheduler/queue": queue}, gpu="1") for queue in "abc" for number in range(9)]
+    text = of_gpus("top", 8) + of_gpus("a", 1e6, "top") + of_gpus("rest", 0, "top") + of_gpus("b", 2, "rest") + of_gpus("c", 2, "rest")
+    result = imported(tmp_path, text, pods)
+    assert {name: queue.guarantee.get(GPU, 0) for name, queue in by_name(result).items() if queue.parent != name and "in-" not in name} == {
+        "top": 8,
+        "a": 8,
+        "rest": 0,
+        "b": 0,
+        "c": 0,
+    }
+    solved = fo.solve(result.instance, result.notion)
+    assert dict(zip(result.owners, solved.tasks_per_user, strict=True)) == pytest.approx({"in-a": 8, "in-b": 0, "in-c": 0})
+    assert sum("are cut: a 1,000,000 to 8, b 2 to 0 and c 2 to 0" in note for note in result.notes) == 1
+
+    text = of_gpus("top", 6) + of_gpus("a", 4, "top") + of_gpus("b", 8, "top") + of_gpus("c", 0)
+    result = imported(tmp_path, text, pods)
+    assert {name: by_name(result)[name].guarantee.get(GPU) for name in ("a", "b")} == pytest.approx({"a": 2.4, "b": 3.6})
+
+
+def test_of_what_kai_limits_to_0_nothing_starts(tmp_path: Path) -> None:
+    """8 GPUs, quotas of 2 and 2; a says no limit: 0, and 8 for b."""
+    write(tmp_path, nodes=[node("n", 8)])
+    pods = [pod(f"{queue}{number}", f"in-{queue}", {"kai.scheduler/queue": queue}, gpu="1") for queue in "ab" for number in range(9)]
+    result = imported(tmp_path, of_gpus("a", 2, limit="") + of_gpus("b", 2), pods)
+    assert fo.solve(result.instance, result.notion).tasks_per_user == pytest.approx([0, 8])
+
+
+def test_where_quotas_of_other_resources_are_unlimited_gpus_count_alone(tmp_path: Path) -> None:
+    """8 GPUs and 10 cores. Pods of a take 2 cores and a GPU, those of b half a core: KAI gives 4 and 4, where cores count a has less."""
+    write(tmp_path, nodes=[node("n", 8)])
+    pods = [pod(f"{queue}{number}", f"in-{queue}", {"kai.scheduler/queue": queue}, gpu="1") for queue in "ab" for number in range(9)]
+    for each in pods:
+        cores = "2" if each["metadata"]["namespace"] == "in-a" else "500m"
+        each["spec"]["containers"] = [{"resources": {"requests": {GPU: "1", "cpu": cores}}}]
+    result = imported(tmp_path, of_gpus("a", 1) + of_gpus("b", 1), pods)
+    assert result.options == {"guarantees": "surplus", "only": GPU}
+    assert result.notion == f"drfh:guarantees=surplus:only={GPU}"
+    assert result.to_dict()["notion"] == result.notion
+    assert fo.solve(result.instance, result.notion).tasks_per_user == pytest.approx([4, 4])
+    assert fo.solve(result.instance, "drfh:guarantees=surplus").tasks_per_user[0] < 3.9
+    assert sum("only nvidia.com/gpu counts, as the quotas of other resources are unlimited" in note for note in result.notes) == 1
 
 
 def test_priorities_of_kai_are_compared_among_siblings(folder: Path) -> None:
@@ -441,10 +503,10 @@ def test_the_order_of_the_queues_does_not_matter(folder: Path) -> None:
         ),
         ("kueue/example_minimal-cq.yaml", [fo.Queue("cluster-queue-2")]),
         (
-            "kai/example_limited-queue.yaml",  # -1: all of 10 GPUs, 40 cores and 64 GiB
+            "kai/example_limited-queue.yaml",  # -1 of all: nobody comes before the others
             [
-                fo.Queue("default", guarantee={GPU: 10, "cpu": 40, "memory": 64}),
-                fo.Queue("test", "default", guarantee={GPU: 1, "cpu": 40, "memory": 64}, limit={GPU: 1}),
+                fo.Queue("default"),
+                fo.Queue("test", "default", guarantee={GPU: 1}, limit={GPU: 1}),
             ],
         ),
         ("kai/example_default-queues.yaml", [fo.Queue("default-parent-queue"), fo.Queue("default-queue", "default-parent-queue")]),

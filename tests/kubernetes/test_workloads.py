@@ -1,4 +1,4 @@
-"""Demand without pods: Workloads of Kueue, PodGroups and Jobs of Volcano, suspended Jobs, JobSets; files of many kinds and forms."""
+"""Demand without pods: Workloads of Kueue, PodGroups, Jobs of Volcano, suspended Jobs, JobSets; files of many kinds and forms."""
 
 from __future__ import annotations
 
@@ -118,6 +118,38 @@ def test_jobs_and_groups_of_volcano(tmp_path: Path) -> None:
         "x/lab": (4, 1, 1),
         "y/lab": (2, 2, 1),
         "z/lab": (1, 3, 0),
+    }
+
+
+def test_groups_of_kai(tmp_path: Path) -> None:
+    """A PodGroup without pods asks for what its status requests, 8 GPUs and 16 cores for 4 pods; pods in a PodGroup are in its queue.
+
+    Gangs are those without pods, and those with pods of which more than one must start together.
+    """
+    api = "scheduling.run.ai/v2alpha2"
+    unlimited = "{gpu: {quota: -1, limit: -1}, cpu: {quota: -1, limit: -1}, memory: {quota: -1, limit: -1}}"
+    queue = "---\nkind: Queue\napiVersion: scheduling.run.ai/v2\nmetadata: {{name: {}}}\nspec: {{resources: {}}}\n"
+    requests = {"pending": 3, "running": 1, "resourcesStatus": {"requested": {GPU: "8", "cpu": "16"}}}
+    members = {"subGroups": [{"name": "a", "minMember": 1}, {"name": "b", "minMember": 2}]}
+    things = [
+        {**thing("PodGroup", api, "waits", {"queue": "x", "minMember": 4}), "status": requests},
+        thing("PodGroup", api, "runs", {"queue": "y", **members}),
+        thing("PodGroup", api, "empty", {"queue": "y", "minMember": 2}),
+    ]
+    listed = pod("p", "lab", gpu="1")
+    listed["metadata"]["annotations"] = {"pod-group-name": "runs"}
+    write(tmp_path, nodes=[node("n", 20)])
+    text = "".join(queue.format(name, unlimited) for name in "xy") + "".join(f"---\n{yaml.safe_dump(each)}" for each in things)
+    result = imported(tmp_path, text, [listed])
+    gpus = result.instance.demands[:, result.instance.resources.index(GPU)]
+    cores = result.instance.demands[:, result.instance.resources.index("cpu")]
+    found = dict(zip(result.instance.queue_of or (), zip(result.instance.tasks, gpus, cores, strict=True), strict=True))
+    assert {name: found[name][:2] for name in found} == {"x/lab": (4, 2), "y/lab": (1, 1)}
+    assert found["x/lab"][2] == 4
+    assert any(note.startswith("2 gangs start all pods together") for note in result.notes)
+    assert {each.why for each in result.left_out} == {
+        "its pods are listed",
+        "no pod is in it, and its status does not say what it requests",
     }
 
 
