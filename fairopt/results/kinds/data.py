@@ -273,7 +273,8 @@ KINDS: dict[str, Schema] = {
                 ),
                 "The owners of tasks.",
             ),
-            "options": free("What a guarantee means in this system: options of fairopt.solve."),
+            "options": free("What a guarantee means in this system, and what counts: options of fairopt.solve."),
+            "notion": text("The notion that measures shares as this system does."),
             "current": flag("Do the exports say where tasks run?"),
             "left_out": items(
                 record(
