@@ -6,7 +6,8 @@ and ``accelerator_type:NAME`` stand for where a task may run, and are no amounts
 **Work.** A task that runs or waits for a node, an actor that is alive or waits, and each bundle of a placement group is one task with its
 ``required_resources``. The task that creates an actor is not counted beside the actor, nor are the tasks that run in it. What runs in a
 placement group uses what the group has reserved; so the group counts, and if groups are not listed, what runs in them counts. Bundles need
-not start together here, nor lie as their strategy says: a relaxation. Resources are logical: what asks for nothing is left out.
+not start together here, nor lie as their strategy says: a relaxation. Resources are logical: what asks for nothing is left out. A part of
+a GPU, or of another accelerator that Ray hands out by piece, lies on one of them (:mod:`fairopt.clusters.parts`).
 
 **Where.** Label selectors and those to fall back to, custom resources and accelerator types. Ray does not list affinities to nodes.
 
@@ -22,6 +23,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,17 +31,22 @@ import numpy as np
 from fairopt.clusters.account import Account
 from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.assembly import Demand, Nodes, assemble
+from fairopt.clusters.fields import Seen
 from fairopt.clusters.imported import Import
 from fairopt.clusters.json_export import Part
+from fairopt.clusters.parts import Parts
+from fairopt.clusters.ray_fields import ACTOR, JOB, NODE, TASK, see_groups
 from fairopt.clusters.ray_records import Node, Work, meets, read_actor, read_bundles, read_listing, read_node, read_task
 from fairopt.clusters.shapes import SOMEWHERE, Tasks
 from fairopt.errors import InvalidInstance
+from fairopt.instance.fractions import fraction_of
 from fairopt.wording import plural
 
 __all__ = ["import_ray"]
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 _UNITS = {"cpu": "CPUs", "gpu": "GPUs", "memory": "GiB"}
+_CARDS = {"gpu": "GPU", "TPU": "TPU", "NPU": "NPU", "HPU": "HPU", "RBLN": "RBLN", "neuron_cores": "neuron core"}  # handed out by piece
 
 
 @keeps_question
@@ -106,6 +113,9 @@ def import_ray(
         else:
             offered.append(node)
     names = _names(offered)
+    seen = Seen()
+    for node in read:
+        seen.see(NODE, node.part.value)
 
     found: list[Work] = []
     if actors is not None:
@@ -116,14 +126,25 @@ def import_ray(
         if actors is None:
             account.note("actors are not listed: what those hold that run is not counted")
     if placement_groups is not None:
-        groups = account.read(read_listing(placement_groups, "placement-groups", account), read_bundles, "placement group")
+        listed = read_listing(placement_groups, "placement-groups", account)
+        see_groups(seen, listed)
+        groups = account.read(listed, read_bundles, "placement group")
         found += account.unique((bundle for bundles in groups for bundle in bundles), "bundle")
     account.summary |= {"nodes": len(read)}
     account.summary |= {f"{what}s {state}": n for (what, state), n in sorted(Counter((each.kind, each.state) for each in found).items())}
     kept = [each for each in found if _counts(each, placement_groups is not None, account)]
     known = {node.name for node in read}
     kept = [each for each in kept if _is_known(each, known, nodes, account)]
-    owner_of = _owners(found, kind, key, read_listing(jobs, "jobs", account) if jobs is not None else [])
+    of_jobs = read_listing(jobs, "jobs", account) if jobs is not None else []
+    for each in kept:
+        if each.kind != "bundle":
+            seen.see(ACTOR if each.kind == "actor" else TASK, each.part.value)
+    for part in of_jobs:
+        seen.see(JOB, part.value)
+    for note in seen.notes():
+        account.note(note)
+    owner_of = _owners(found, kind, key, of_jobs)
+    kept = _on_cards(kept, account)
     index = {node.name: i for i, node in enumerate(offered)}
     bundles = sum(each.kind == "bundle" for each in kept)
     if bundles:
@@ -189,6 +210,19 @@ def _is_known(work: Work, known: set[str], nodes: str | os.PathLike[str], accoun
         )
         return False
     return True
+
+
+def _on_cards(found: Sequence[Work], account: Account) -> list[Work]:
+    """Return work with what it takes of cards instead of what it asks for."""
+    parts = {name: Parts() for name in _CARDS}
+    kept = []
+    for work in found:
+        taken = {name: float(parts[name].taken(fraction_of(amount))) for name, amount in work.request.items() if name in _CARDS}
+        kept.append(replace(work, request=work.request | taken) if taken else work)
+    for name, card in _CARDS.items():
+        for note in parts[name].notes(card):
+            account.note(note)
+    return kept
 
 
 def _owners(found: Sequence[Work], kind: str, key: str, jobs: Sequence[Part]) -> Callable[[Work], str]:

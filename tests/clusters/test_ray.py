@@ -15,6 +15,7 @@ import pytest
 from support.slurm_records import by_user
 
 import fairopt as fo
+from fairopt.clusters.ray_fields import DECLARED
 
 EXPORTS = Path(__file__).parent / "exports"
 NODES, TASKS, ACTORS = (EXPORTS / f"ray_{kind}.json" for kind in ("nodes", "tasks", "actors"))
@@ -296,3 +297,59 @@ def test_a_real_cluster(tmp_path: Path) -> None:
     assert set(result.owners) == {"vision"}
     assert result.current is not None
     assert fo.compare(result.instance, allocations={"held": result.current})["held"].violations == ()
+
+
+# Parts of GPUs -------------------------------------------------------------------------------------------------------------------
+
+
+def actor(number: int, gpus: float, **more: Any) -> dict[str, Any]:
+    """Make an actor that waits for a part of a GPU."""
+    named = {"actor_id": f"{number:x}", "state": "PENDING_CREATION", "job_id": "01", "ray_namespace": "team"}
+    return {**named, "required_resources": {"GPU": gpus}, **more}
+
+
+def test_a_part_of_a_gpu_lies_on_one_gpu(tmp_path: Path) -> None:
+    """Of 0.6 one fits on each of two GPUs, though 2 / 0.6 is more than three; of a third, three do."""
+    nodes = [node(resources_total={"CPU": 4.0, "GPU": 2.0})]
+    found = of(tmp_path, nodes, actors=[actor(n, 0.6) for n in range(3)])
+    assert found.instance.demands[:, found.instance.resources.index("gpu")].tolist() == [1]
+    assert fo.solve(found.instance, "drfh").tasks_per_user == pytest.approx([2])
+    assert "a part of a GPU lies on one card: 0.6 takes an effective 1, as 1 fits on a card (3 tasks)" in found.notes
+    third = of(tmp_path, nodes, actors=[actor(n, 0.3333) for n in range(9)])
+    assert fo.solve(third.instance, "drfh").tasks_per_user == pytest.approx([6])
+
+
+def test_bundles_and_other_accelerators_have_parts_too(tmp_path: Path) -> None:
+    """A bundle with 0.4 of a GPU, a task with 0.7 of a TPU; parts of custom resources are of the whole node."""
+    nodes = [node(resources_total={"CPU": 4.0, "GPU": 1.0, "TPU": 2.0, "ssd": 2.0})]
+    group = {"placement_group_id": "aa", "state": "PENDING", "creator_job_id": "01", "bundles": [{"unit_resources": {"GPU": 0.4}}]}
+    found = of(tmp_path, nodes, tasks=[task(1, {"TPU": 0.7, "ssd": 0.7})], **{"placement_groups": [group]})
+    assert {tuple(row) for row in found.instance.demands.tolist()} == {(0, 0.5, 0, 0), (0, 0, 1, 0.7)}
+    assert found.instance.resources == ("cpu", "gpu", "TPU", "ssd")
+
+
+# Fields --------------------------------------------------------------------------------------------------------------------------
+
+
+def test_fields_that_nobody_declared_are_named(tmp_path: Path) -> None:
+    """Of nodes, tasks, actors, placement groups, bundles; the files here and those of every listing have none."""
+    nodes = [node(resources_total={"CPU": 4.0, "GPU": 1.0}, colour="red")]
+    group = {"placement_group_id": "aa", "state": "PENDING", "bundles": [{"unit_resources": {"CPU": 1.0}, "size": 3}], "shade": "dark"}
+    found = of(tmp_path, nodes, tasks=[task(1, mood="bad")], actors=[actor(1, 1.0, hue=2)], placement_groups=[group])
+    unknown = [note for note in found.notes if "does not know" in note]
+    assert sorted(note.partition(",")[0] for note in unknown) == [
+        "1 actor has the field hue",
+        "1 bundle has the field size",
+        "1 node has the field colour",
+        "1 placement group has the field shade",
+        "1 task has the field mood",
+    ]
+    assert not any("does not know" in note for note in imported().notes)
+
+
+def test_every_field_of_ray_is_declared_once() -> None:
+    """With a reason."""
+    for fields in DECLARED:
+        names = [name for each in fields.fields for name in each.names]
+        assert len(names) == len(set(names)), fields.record
+        assert all(each.why for each in fields.fields)
