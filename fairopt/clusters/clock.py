@@ -23,7 +23,7 @@ import numpy as np
 from fairopt.errors import InvalidInstance
 from fairopt.instance import BoolArray, FloatArray
 
-__all__ = ["Clock", "length_of", "nice_step"]
+__all__ = ["DAY", "Clock", "length_of", "nice_step"]
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 DAY = 86_400.0

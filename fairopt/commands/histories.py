@@ -47,8 +47,9 @@ def history(
         list[Path],
         typer.Argument(
             metavar="FILE",
-            help="The log: what sacct -P printed, a log in the Standard Workload Format (.swf), pods (kubectl get pods -A -o json, several "
-            "files in the order of time), or a table of jobs (.csv, .parquet, .xlsx, .ods). Each may be compressed (.gz).",
+            help="The log: what sacct -P printed, accounting records of PBS, a log in the Standard Workload Format (.swf), pods (kubectl "
+            "get pods -A -o json), or a table of jobs (.csv, .parquet, .xlsx, .ods). Pods and records of PBS may be several files, in the "
+            "order of time. Each may be compressed (.gz).",
         ),
     ],
     cluster: Annotated[
@@ -57,7 +58,9 @@ def history(
     ] = None,
     nodes: Annotated[
         Path | None,
-        typer.Option("--nodes", metavar="FILE", help="Instead of --cluster, for a log of sacct: scontrol show nodes."),
+        typer.Option(
+            "--nodes", metavar="FILE", help="Instead of --cluster: scontrol show nodes for a log of sacct, pbsnodes -a -F json for PBS."
+        ),
     ] = None,
     associations: Annotated[
         Path | None,
@@ -94,7 +97,8 @@ def history(
         str | None,
         typer.Option(
             metavar="WORD",
-            help="Owners of jobs. sacct: user or account. swf: user, group or queue. Pods: namespace, priority or label:KEY.",
+            help="Owners of jobs. sacct: user or account. swf: user, group or queue. PBS: these, project or account. Pods: namespace, "
+            "priority or label:KEY.",
         ),
     ] = None,
     timezone: Annotated[

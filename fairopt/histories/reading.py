@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 
 __all__ = ["USERS", "associated", "cluster_of_log", "read_cluster", "read_log_file"]
 
-USERS = {"table": (), "sacct": ("user", "account"), "swf": ("user", "group", "queue"), "kubernetes": ("namespace", "priority", "label:KEY")}
+USERS = {
+    "table": (),
+    "sacct": ("user", "account"),
+    "pbs": ("user", "group", "project", "account", "queue"),
+    "swf": ("user", "group", "queue"),
+    "kubernetes": ("namespace", "priority", "label:KEY"),
+}
 
 
 def read_cluster(cluster: Instance | str | os.PathLike[str], changes: Mapping[str, Any] | Sequence[str] = ()) -> Instance:
@@ -48,7 +54,7 @@ def cluster_of_log(
 ) -> tuple[Instance, Places | None, tuple[str, ...]]:
     """Return the cluster of a log without an instance file, where jobs may run if that is known, and notes.
 
-    It is described by exports of Slurm, or by the header of a log (.swf).
+    It is described by exports of Slurm or PBS, or by the header of a log (.swf).
 
     Raises
     ------
@@ -63,9 +69,15 @@ def cluster_of_log(
         from fairopt.clusters.swf_log import cluster_of_swf
 
         return cluster_of_swf(path, lenient=lenient), None, ()
+    if kind == "pbs" and nodes is not None and associations is None and licenses is None:
+        from fairopt.pbs.log import cluster_of_log as of_pbs
+
+        cluster, notes = of_pbs(nodes, lenient=lenient)
+        return cluster, None, notes
     if kind != "sacct":
         raise InvalidInstance(
-            f"{path}: a history of this log needs a cluster: give an instance or its file (--cluster); nodes and associations are of Slurm"
+            f"{path}: a history of this log needs a cluster: give an instance or its file (--cluster); nodes are of Slurm or PBS, "
+            "associations of Slurm"
         )
     if nodes is None:
         raise InvalidInstance(
@@ -98,7 +110,7 @@ def associated(log: object, cluster: Instance, associations: str | os.PathLike[s
 
 
 def kind_of(path: Path) -> str:
-    """Return the kind of a log: "table", "sacct", "swf" or "kubernetes"."""
+    """Return the kind of a log: "table", "sacct", "pbs", "swf" or "kubernetes"."""
     name = path.name.lower().removesuffix(".gz")
     for ending, kind in ((".swf", "swf"), (".json", "kubernetes"), *((each, "table") for each in (".csv", ".parquet", *BOOKS))):
         if name.endswith(ending):
@@ -110,9 +122,13 @@ def kind_of(path: Path) -> str:
         return "sacct"
     if ("|" in head and "jobid" in head.lower()) or (head.lstrip().startswith("{") and _is_of_slurm(path)):
         return "sacct"
+    from fairopt.pbs.accounting import is_accounting
+
+    if is_accounting(head):
+        return "pbs"
     raise InvalidInstance(
         f"{path}: cannot tell what kind of log this is; end its name in .csv, .parquet, .xlsx or .ods (a table), .swf or .json (pods of "
-        "Kubernetes), or give what sacct -P prints, with JobID in its first line"
+        "Kubernetes), or give what sacct -P prints, with JobID in its first line, or accounting records of PBS"
     )
 
 
@@ -149,8 +165,8 @@ def read_log_file(
     if not paths:
         raise InvalidInstance("there is no log; give the path of one")
     kind = kind_of(paths[0])
-    if len(paths) > 1 and kind != "kubernetes":
-        raise InvalidInstance(f"{paths[1]}: only pods of Kubernetes come in several files; join the others into one")
+    if len(paths) > 1 and kind not in ("kubernetes", "pbs"):
+        raise InvalidInstance(f"{paths[1]}: only pods of Kubernetes and records of PBS come in several files; join the others into one")
     allowed = USERS[kind]
     if users is not None and users not in allowed and not (kind == "kubernetes" and users.startswith("label:")):
         there = f"give {joined(allowed)}" if allowed else "a table names them in its column user; leave it out"
@@ -169,6 +185,10 @@ def read_log_file(
         from fairopt.kubernetes.pod_log import read_pod_log
 
         return JobLog.of(read_pod_log(paths, cluster, **options), cluster)
+    if kind == "pbs":
+        from fairopt.pbs.log import read_pbs_log
+
+        return JobLog.of(read_pbs_log(paths, cluster, **options), cluster)
     from fairopt.slurm.sacct_log import read_sacct_log
 
     return JobLog.of(read_sacct_log(paths[0], cluster, places=places, **options), cluster)

@@ -11,7 +11,7 @@ from fairopt.pbs.nodes import truth
 from fairopt.pbs.reading import is_true, number_of, parsed, text_of
 from fairopt.pbs.syntax import SAYS_NOTHING, Chunk, amount, chunks, indices, renamed, state_counts, vnodes_of
 
-__all__ = ["OWNERS", "Job", "Task", "chunks_of", "owners_of", "read_job", "tasks_of"]
+__all__ = ["OWNERS", "Job", "Task", "chunks_of", "one_chunk", "owners_of", "packed", "read_job", "tasks_of", "wide_of"]
 
 OWNERS = ("user", "group", "project", "account", "queue")
 _HOLDS, _WAITS, _SUSPENDED, _ARRAY = ("R", "E"), ("Q",), ("S", "U"), "B"
@@ -115,7 +115,7 @@ def read_job(part: Part) -> Job:
         why=_WHY.get(state, ""),
         select=_select(part.get("schedselect") if "schedselect" in part else asked.get("select"), asked),
         place=text_of(asked.get("place"), "").lower(),
-        wide=_wide(asked),
+        wide=wide_of({name: text_of(each) for name, each in asked.entries().items() if isinstance(each.value, str | int | float)}),
         exec=parsed(given, vnodes_of) if holds and given.value is not None else [],
         array=of_array,
         is_array=is_array,
@@ -149,18 +149,22 @@ def _select(part: Part, asked: Part) -> str:
         text = text_of(part)
         parsed(part, chunks)
         return text
-    return ":".join(["1", *(f"{name}={text_of(asked.get(name))}" for name in _OF_ONE if asked.get(name).value is not None)])
+    return one_chunk({name: text_of(each) for name, each in asked.entries().items() if name in _OF_ONE and each.value is not None})
 
 
-def _wide(asked: Part) -> dict[str, float]:
-    """Return what a job asks for beside its chunks."""
-    found = {}
-    for name, each in asked.entries().items():
-        if name not in _NOT_WIDE and each.value is not None and not isinstance(each.value, bool):
-            number = amount(text_of(each), name)
-            if number:
-                found[renamed(name)] = number
-    return found
+def one_chunk(asked: Mapping[str, str]) -> str:
+    """Return the chunk of a job that states none: what it asks for in all.
+
+    >>> one_chunk({"ncpus": "4", "mem": "8gb", "walltime": "01:00:00"})
+    '1:mem=8gb:ncpus=4'
+    """
+    return ":".join(["1", *(f"{name}={asked[name]}" for name in _OF_ONE if name in asked)])
+
+
+def wide_of(asked: Mapping[str, str]) -> dict[str, float]:
+    """Return the amounts that a job asks for beside its chunks."""
+    found = {renamed(name): amount(text, name) for name, text in asked.items() if name not in _NOT_WIDE}
+    return {name: number for name, number in found.items() if number}
 
 
 def tasks_of(job: Job, defaults: Mapping[str, str], learned: Sequence[Mapping[str, float]] = ()) -> list[Task]:
@@ -173,8 +177,12 @@ def tasks_of(job: Job, defaults: Mapping[str, str], learned: Sequence[Mapping[st
     learned : sequence of mappings
         What each chunk of another job with the same chunks was given.
     """
-    found = chunks_of(job.select, job.exec, defaults, learned)
-    if "pack" in job.place.split(":") and sum(task.number for task in found) > 1:
+    return packed(chunks_of(job.select, job.exec, defaults, learned), job.place)
+
+
+def packed(found: list[Task], place: str) -> list[Task]:
+    """Return the tasks of a job whose chunks are these: one, if they must lie on one host."""
+    if "pack" in place.split(":") and sum(task.number for task in found) > 1:
         amounts: dict[str, float] = {}
         words: dict[str, str] = {}
         for task in found:

@@ -116,11 +116,11 @@ def read_vnode(part: Part) -> Vnode:
     )
 
 
-def hosts_of(vnodes: Iterable[Vnode], account: Account) -> list[Host]:
-    """Return the hosts with vnodes that accept work, and leave the other vnodes out."""
+def hosts_of(vnodes: Iterable[Vnode], account: Account, *, closed: bool = False) -> list[Host]:
+    """Return the hosts with vnodes that accept work, and leave the other vnodes out, unless ``closed`` ones count, too."""
     together: dict[str, list[Vnode]] = {}
     for vnode in vnodes:
-        if vnode.closed:
+        if vnode.closed and not closed:
             account.leave_out("node", f"{vnode.part.place} ({vnode.name})", f"{vnode.closed}: offers nothing")
         else:
             together.setdefault(vnode.host, []).append(vnode)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-__all__ = ["Chunk", "amount", "chunks", "indices", "is_size", "renamed", "run_limits", "state_counts", "vnodes_of"]
+__all__ = ["Chunk", "amount", "chunks", "cpus_of_hosts", "indices", "is_size", "renamed", "run_limits", "state_counts", "vnodes_of"]
 
 _NAMES = {"ncpus": "cpu", "mem": "memory", "ngpus": "gpu"}
 _SIZE = re.compile(r"(\d{1,18})([kmgtp]?)([bw])", re.ASCII | re.IGNORECASE)
@@ -25,6 +25,8 @@ _IN_BYTES = ("mem", "vmem", "pmem", "pvmem")  # of type size, whose numbers with
 _OF_WORD = {"b": 1, "w": 8}
 _LIMIT = re.compile(r"\[\s*([ugpo])\s*:\s*([^=\]]+?)\s*=\s*([^\]]+?)\s*\]")
 _INDICES = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", re.ASCII)
+_HOST = re.compile(r"(?P<host>[^/]+)/(?P<cpus>\d{1,9}(?:[-,]\d{1,9})*)(?:\*(?P<number>\d{1,9}))?", re.ASCII)
+_CPUS = re.compile(r"(\d+)(?:-(\d+))?", re.ASCII)
 _LONGEST = 10_000_000
 SAYS_NOTHING = ("mpiprocs", "ompthreads")  # of a chunk: processes and threads, which hold no more than its CPUs
 
@@ -203,3 +205,26 @@ def run_limits(text: str) -> list[tuple[str, str, str]]:
     if not found or re.sub(r"[,\s]", "", _LIMIT.sub("", text)):
         raise ValueError("it is no list of limits such as [u:PBS_GENERIC=8]")
     return found
+
+
+def cpus_of_hosts(text: str, memory: str = "") -> list[list[tuple[str, dict[str, float]]]]:
+    """Return what a job holds by host where only ``exec_host`` says it: its CPUs, and an even part of the memory.
+
+    >>> cpus_of_hosts("n1/0*2+n2/0*2", "8gb"), cpus_of_hosts("n1/3+n1/2")
+    ([[('n1', {'cpu': 2.0, 'memory': 4.0})], [('n2', {'cpu': 2.0, 'memory': 4.0})]], [[('n1', {'cpu': 2.0})]])
+
+    Raises
+    ------
+    ValueError
+        It is no such list.
+    """
+    cpus: dict[str, float] = {}
+    for each in text.split("+"):
+        match = _HOST.fullmatch(each)
+        if match is None:
+            raise ValueError(f'"{each[:40]}" is not HOST/CPU or HOST/CPU*NUMBER')
+        number = float(match["number"] or 0) or sum(int(last or first) - int(first) + 1 for first, last in _CPUS.findall(match["cpus"]))
+        cpus[match["host"]] = cpus.get(match["host"], 0.0) + number
+    total, whole = sum(cpus.values()), amount(memory, "mem")
+    part = {"memory": (whole or 0.0) / total} if whole and total else {}
+    return [[(host, {"cpu": number} | {name: each * number for name, each in part.items()})] for host, number in cpus.items()]

@@ -71,6 +71,15 @@ SACCT = (
     "2_[1-3%2]|chem|bob|batch|PENDING|2026-11-22T12:00:00|2026-11-22T12:00:00|Unknown|Unknown|Resources||"
     "cpu=4,mem=16G,node=2|None assigned|ib\n"
 )
+ACCOUNTING = (
+    "06/01/2026 02:00:00;Q;1.head;user=alice group=g project=p jobname=x queue=workq ctime=1780272000 qtime=1780272000\n"
+    "06/01/2026 02:05:00;S;1.head;user=alice queue=workq ctime=1780272000 qtime=1780272000 etime=1780272000 start=1780272300 "
+    "exec_host=A/0*2 exec_vnode=(A:ncpus=2:mem=1048576kb) Resource_List.select=1:ncpus=2:mem=1gb Resource_List.place=excl\n"
+    "06/01/2026 02:06:00;z;1.head;\n06/01/2026 02:07:00;r;1.head;\n"
+    "06/01/2026 02:30:00;E;1.head;user=alice queue=workq ctime=1780272000 qtime=1780272000 etime=1780272000 start=1780272300 "
+    "exec_host=A/0*2 exec_vnode=(A:ncpus=2:mem=1048576kb) Resource_List.select=1:ncpus=2:mem=1gb end=1780273800\n"
+    '06/01/2026 02:40:00;R;2.head;user=bob account="a b" queue=workq qtime=1780272000 start=1780273800 exec_host=A/0+A/1*2 end=1780274400\n'
+)
 SCONTROL = "\n\n".join(
     f"NodeName={name} Arch=x86_64 CoresPerSocket=32\n   CPUAlloc=48 CPUEfctv=64 CPUTot=64\n   ActiveFeatures=ib\n   Gres={gres}\n"
     "   RealMemory=131072\n   State=MIXED+CLOUD ThreadsPerCore=1\n   Partitions=batch,gpu\n   CfgTRES=cpu=64,mem=128G,billing=64"
@@ -275,6 +284,7 @@ SEEDS: dict[str, tuple[bytes, Callable[[Path], None]]] = {
     "log.parquet": (parquet(LOG), log),
     "sacct.txt": (SACCT.encode(), log),
     "sacct.gz": (packed(SACCT), log),
+    "accounting.txt": (ACCOUNTING.encode(), log),
     "sacct.json": (json.dumps(SACCT_JSON).encode(), log),
     "jobs.swf": ((EXPORTS / "log.swf").read_bytes(), log_of_processors),
     "pods.json": (json.dumps(PODS).encode(), log),
