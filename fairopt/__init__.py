@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from fairopt.histories.job_log import JobLog
     from fairopt.histories.result import History
     from fairopt.histories.running import history
+    from fairopt.htcondor.importing import import_htcondor
     from fairopt.instance import Instance, Limit, Queue, Quota, Rule, tasks
     from fairopt.kubernetes.importing import import_kubernetes
     from fairopt.kubernetes.kai_export import export_kai
@@ -143,6 +144,7 @@ __all__ = [
     "history",
     "import_gavel",
     "import_google2011",
+    "import_htcondor",
     "import_kubernetes",
     "import_openb",
     "import_pbs",
@@ -225,6 +227,7 @@ __getattr__ = door(  # a name is imported when it is first used, so that ``impor
         "simulation.side_by_side": ["SideBySide", "compare_over_time"],
         "simulation.simulating": ["simulate"],
         "simulation.whole_period": ["period_bound"],
+        "htcondor.importing": ["import_htcondor"],
         "pbs.importing": ["import_pbs"],
         "slurm.exporting": ["export_slurm"],
         "slurm.importing": ["import_slurm"],

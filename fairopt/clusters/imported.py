@@ -47,7 +47,7 @@ class Import:
     Attributes
     ----------
     kind : str
-        "kubernetes", "slurm", "pbs", "yarn", "ray", "openb", "google2011", "swf" or "gavel".
+        "kubernetes", "slurm", "pbs", "htcondor", "yarn", "ray", "openb", "google2011", "swf" or "gavel".
     instance : Instance
         An owner is a queue, with a user for each shape of its tasks, ``owner/shape``. Rows of servers have the names of their nodes as
         ``hosts``, users their ``owners``. Without queues in the export, and if every owner has

@@ -150,6 +150,16 @@ _importer(
     owners=_owners("Owners of jobs: user, group, project, account or queue.", "user"),
 )
 _importer(
+    "htcondor",
+    "Import an HTCondor pool: slots, requests and requirements of jobs; group quotas and user priorities as a tree.",
+    "--slots slots.json --jobs jobs.json --priorities userprio.txt --config config.txt -o cluster.yaml --current held.csv",
+    slots=file("condor_status -json", NEEDED),
+    jobs=file("condor_q -allusers -global -json", NEEDED),
+    priorities=file("condor_userprio -allusers (text, -long or JSON): weights are 1 / priority factor; ceilings and floors."),
+    config=file("condor_config_val -dump: GROUP_QUOTA, GROUP_ACCEPT_SURPLUS, concurrency limits."),
+    owners=_owners("Owners of jobs: submitter (group_physics.ada), user or group.", "submitter"),
+)
+_importer(
     "yarn",
     "Import a YARN cluster: containers of applications, node labels, queues.",
     "--nodes nodes.json --apps apps.json --queues scheduler.json -o cluster.yaml",

@@ -28,7 +28,8 @@ from typing import TypeAlias
 import numpy as np
 
 from fairopt.errors import InvalidInstance, Unsupported
-from fairopt.files import first_line, read_text
+from fairopt.files import first_line
+from fairopt.htcondor.priorities import read_priorities
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.tree import Tree
 from fairopt.slurm.usage import Used, is_sshare, read_sshare
@@ -42,9 +43,7 @@ UsageLike: TypeAlias = "str | os.PathLike[str] | Mapping[str, float | Sequence[f
 
 _TABLE = Schema(Column("name", aliases=("user", "owner", "queue", "account")), grows=True)
 _WINDOW = re.compile(r"usage(?:_s)?(?:_(\d{1,3}))?", re.ASCII)
-_PRIORITY = re.compile(r"(?m)^\s*(\S+@\S+)\s+([0-9.]+)\s+([0-9.]+)\s")
-_LONG = re.compile(r'(?m)^(Name|Priority|PriorityFactor)(\d+)\s*=\s*"?([^"\n]+)"?\s*$')
-_TEXTS = (".txt", ".log", ".out", "")
+_TEXTS = (".txt", ".log", ".out", ".json", "")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -187,34 +186,14 @@ def _of_table(table: Table) -> list[Used]:
 
 
 def _priorities(path: Path) -> tuple[list[Used], list[float]]:
-    """Return real priorities and factors of ``condor_userprio``, from its table (effective priority and factor) or its long form."""
-    text = read_text(path)
-    found = [(name, effective, factor) for name, effective, factor in _PRIORITY.findall(text)]
-    if not found:
-        fields: dict[str, dict[str, str]] = {}
-        for field, number, value in _LONG.findall(text):
-            fields.setdefault(number, {})[field] = value.strip()
-        found = [
-            (each["Name"], each["Priority"], each["PriorityFactor"])
-            for each in fields.values()
-            if "@" in each.get("Name", "") and {"Priority", "PriorityFactor"} <= each.keys()
-        ]
+    """Return real priorities and factors of ``condor_userprio``: its table (effective priority and factor), its long form, or JSON."""
+    found = [each for each in read_priorities(path) if not each.is_group]
     if not found:
         raise InvalidInstance(
             f"{path}: this is neither what sshare -a -l -P prints, nor condor_userprio -allusers, nor a table (.csv) with the columns name "
             "and usage"
         )
-    rows, factors = [], []
-    for name, effective, factor in found:
-        try:
-            priority, own = float(effective), float(factor)
-        except ValueError:
-            priority = own = math.nan
-        if not (math.isfinite(priority) and priority >= 0 and math.isfinite(own) and own > 0):
-            raise InvalidInstance(f'{path}: the priority of "{name}" is "{effective}", its factor "{factor}"; export it again')
-        rows.append(Used(_submitter(name), (priority / own,)))
-        factors.append(own)
-    return rows, factors
+    return [Used(_submitter(each.name), (each.effective / each.factor,)) for each in found], [each.factor for each in found]
 
 
 def _submitter(name: str) -> tuple[str, ...]:

@@ -208,6 +208,11 @@ EXPORTED: dict[str, tuple[Callable[[], fo.Import], list[str], set[str]]] = {
         {"biology", "optics"},
     ),
     "pbs": (lambda: fo.import_pbs(E / "pbs_nodes.json", E / "pbs_jobs.json"), ["pbs[1-2]", "pbs3"], {"ann", "ben", "carl"}),
+    "htcondor": (
+        lambda: fo.import_htcondor(E / "htcondor_slots.json", E / "htcondor_jobs.json", users="user"),
+        ["g1.example", "old.example", "w[1-2].example"],
+        {"ada", "ben", "cyd"},
+    ),
     "yarn": (lambda: fo.import_yarn(E / "yarn_nodes.json", E / "yarn_apps.json"), ["h[1-2]:45454"], {"adhoc", "etl"}),
     "ray": (
         lambda: fo.import_ray(E / "ray_nodes.json", E / "ray_tasks.json", jobs=E / "ray_jobs.json", users="job"),

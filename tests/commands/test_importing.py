@@ -26,6 +26,10 @@ KINDS: dict[str, list[object]] = {
         *("--nodes", EXPORTS / "pbs_nodes.json", "--jobs", EXPORTS / "pbs_jobs.json"),
         *("--queues", EXPORTS / "pbs_queues.json", "--owners", "user"),
     ],
+    "htcondor": [
+        *("--slots", EXPORTS / "htcondor_slots.json", "--jobs", EXPORTS / "htcondor_jobs.json"),
+        *("--priorities", EXPORTS / "htcondor_priorities.json"),
+    ],
     "yarn": ["--nodes", EXPORTS / "yarn_nodes.json", "--apps", EXPORTS / "yarn_apps.json"],
     "ray": [
         *("--nodes", EXPORTS / "ray_nodes.json", "--tasks", EXPORTS / "ray_tasks.json", "--actors", EXPORTS / "ray_actors.json"),
@@ -39,7 +43,7 @@ QUEUES: dict[str, list[object]] = {
     "kubernetes": [*KINDS["kubernetes"], "--queues", EXPORTS / "kubernetes_queues.yaml"],
     "yarn": [*KINDS["yarn"], "--queues", EXPORTS / "yarn_scheduler.json"],
 }
-PLACED = ("kubernetes", "slurm", "pbs", "yarn", "ray", "swf")
+PLACED = ("kubernetes", "slurm", "pbs", "htcondor", "yarn", "ray", "swf")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -258,6 +258,12 @@ FAIR = (
 )
 YARN = ("yarn_nodes.json", "yarn_apps.json", "yarn_scheduler.json")
 PBS = ("pbs_nodes.json", "pbs_jobs.json", "pbs_queues.json")
+CONDOR = ("htcondor_slots.json", "htcondor_jobs.json", "htcondor_priorities.json")
+GROUPS = (
+    "GROUP_NAMES = group_physics, \\\n  group_chemistry, group_physics.hep\nGROUP_QUOTA_group_physics = $(PART)\nPART = 12\n"
+    "GROUP_QUOTA_DYNAMIC_group_chemistry = 0.25\nGROUP_QUOTA_DYNAMIC_group_physics.hep = 0.5\nGROUP_ACCEPT_SURPLUS = True\n"
+    "GROUP_AUTOREGROUP_group_chemistry = false\nMATLAB_LIMIT = 3\n# a remark\n"
+)
 RAY = ("ray_nodes.json", "ray_tasks.json", "ray_actors.json", "ray_placement-groups.json", "ray_jobs.json")
 TABLE_OF_RATES = "job_type,scale,worker,thr\nlstm,1,k80,4\nlstm,1,v100,8\nlstm,2,k80,6\ntranslator,1,v100,8\n"
 
@@ -307,6 +313,9 @@ SEEDS: dict[str, tuple[bytes, Callable[[Path], None]]] = {
     "capacity-scheduler.xml": (CAPACITY.encode(), importing(fo.import_yarn, *YARN[:2], place="queues")),
     "fair-scheduler.xml": (FAIR.encode(), importing(fo.import_yarn, *YARN[:2], place="queues")),
     **exported(fo.import_pbs, PBS),
+    **exported(fo.import_htcondor, CONDOR),
+    "condor_config": (GROUPS.encode(), importing(fo.import_htcondor, *CONDOR[:2], place="config")),
+    "userprio.txt": (b"ada@example  5000.00  1000.00  4  10.0\n", importing(fo.import_htcondor, *CONDOR[:2], place="priorities")),
     **exported(fo.import_ray, RAY),
     **exported(fo.import_openb, ("openb_nodes.csv", "openb_pods.csv")),
     **exported(fo.import_google2011, ("google_machine_events.csv", "google_tasks.csv")),

@@ -81,6 +81,7 @@ PUBLIC = {
     "formulate",
     "import_gavel",
     "import_google2011",
+    "import_htcondor",
     "import_kubernetes",
     "import_openb",
     "import_pbs",
