@@ -24,9 +24,9 @@ import numpy as np
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import expand
-from fairopt.instance.fractions import ExactArray, fraction_of, rational
+from fairopt.instance.fractions import ExactArray
 from fairopt.models.notion import Notion, Property, Sharing
-from fairopt.program import LimitKind, Program
+from fairopt.program import Program
 from fairopt.program.exact import ExactProgram
 from fairopt.program.filling import Criterion
 from fairopt.program.stated_rows import StatedRow, with_rows
@@ -141,21 +141,8 @@ class Stated(Notion):
         return tuple(each.on(users, servers, labels) for each in self.rows)
 
     def in_fractions(self, instance: Instance, program: Program) -> ExactProgram:
-        """Return the program in fractions; coefficients and bounds of the rows are fractions as they were given."""
-        exact = self.notion.in_fractions(instance, program)
-        data, bounds, limits = exact.data.copy(), exact.bounds.copy(), program.limits
-        of_rows = {name: k for k, name in enumerate(program.queue_limits)}
-        named = {int(limits.keys[j, 0]): int(j) for j in np.flatnonzero(limits.kinds == LimitKind.NAMED)}
-        for row in program.stated:
-            j = named.get(of_rows[row.name])
-            if j is None:  # nobody whom it limits is there
-                continue
-            pairs, entries = row.entries(program)
-            value = dict(zip(pairs.tolist(), entries.tolist(), strict=True))
-            for place in range(int(limits.matrix.indptr[j]), int(limits.matrix.indptr[j + 1])):
-                data[place] = rational(fraction_of(row.values[value[int(limits.matrix.indices[place])]]))
-            bounds[j] = rational(fraction_of(row.bound))
-        return replace(exact, data=data, bounds=bounds)
+        """Return that of the notion, which takes the numbers of the rows as they were given."""
+        return self.notion.in_fractions(instance, program)
 
     def shares(self, instance: Instance, tasks: FloatArray) -> FloatArray | None:
         """Return those of the notion."""

@@ -246,7 +246,7 @@ def exact_rows(
     """Return the coefficients, (entries,), and the bounds, (limits,), of limits over the pairs of a program, in fractions.
 
     The first key of a limit of a queue is its position among ``rows_of_queues``; None: a row of the notion's own. That is taken as it is
-    given, each float by its shortest decimal.
+    given (`fairopt.Program.with_limit`), or each float by its shortest decimal.
 
     Raises
     ------
@@ -262,6 +262,7 @@ def exact_rows(
     of_rules = {
         name_of(each.rule.text, each.rule.sense, sign): (sign, each) for each in rule_rows(instance) for sign in SIGNS[each.rule.sense]
     }
+    of_stated = {name: (row, sign) for row in program.stated for name, sign in row.sides}
     bounds_of_slices = iter(() if slices is None else slices.tolist())
     for k, (sort, keys) in enumerate(zip(limits.kinds.tolist(), limits.keys.tolist(), strict=True)):
         span = slice(int(matrix.indptr[k]), int(matrix.indptr[k + 1]))
@@ -292,6 +293,9 @@ def exact_rows(
             )
         elif sort == LimitKind.QUEUE and (row := rows_of_queues[keys[0]]) is not None:
             values, bound = kinds.of_pairs(users[pairs], servers[pairs], row.resource) if row.resource >= 0 else one, row.bound
+        elif sort in (LimitKind.NAMED, LimitKind.RULE) and (own := of_stated.get(program.queue_limits[keys[0]])) is not None:
+            numbers, bound = own[0].in_fractions(program, pairs.tolist(), own[1])
+            values = rationals(np.array(numbers, dtype=object))
         elif sort == LimitKind.RULE and (known := of_rules.get(program.queue_limits[keys[0]])) is not None:
             sign, rule = known
             values = rationals(rule.coefficients(instance, users[pairs], servers[pairs]) * sign)

@@ -143,21 +143,20 @@ class Program(ShowsItself):
         """Is every x' with 0 <= x' <= x feasible where x is? So it is without rules; who relies on it asks first."""
         return not bool((self.limits.kinds == LimitKind.RULE).any())
 
-    def with_rule(self, name: str, coefficients: Any, sense: Sense, bound: float) -> Program:
+    def with_rule(self, name: str, coefficients: Mapping[tuple[str, str], Any] | npt.ArrayLike, sense: Sense, bound: Any) -> Program:
         """Return the program with one more row, of any sign: ``coefficients`` x <=, == or >= ``bound``.
 
         Parameters
         ----------
-        name : str
-            For messages and prices.
-        coefficients : array (pairs,), or mapping from (user, server) to numbers
+        name, coefficients, bound
+            As of `with_limit`, and of any sign.
         sense : {"<=", "==", ">="}
             Two rows of the form <= stand for ==.
 
         Raises
         ------
         InvalidInstance
-            A pair is not there, or a number is not finite.
+            The name is taken, a user or a server is unknown, a number is not finite, or the sense is another one.
 
         >>> import fairopt as fo
         >>> program = fo.formulate(fo.Instance([[9]], [[1], [2]], users=["a", "b"], servers=["s"]), "max-min")
@@ -165,9 +164,7 @@ class Program(ShowsItself):
         >>> ruled.down_closed, ruled.limits.matrix.toarray()[-1].tolist()
         (False, [-1.0, 2.0])
         """
-        from fairopt.program.rule_limits import row_of_pairs
-
-        return self.with_rows([(name, row_of_pairs(self, name, coefficients, bound), sense, bound)])
+        return with_rows(self, [StatedRow.of(self, name, coefficients, bound, sense)])
 
     def with_rows(self, rules: Sequence[tuple[str, FloatArray, Sense, float]]) -> Program:
         """Return the program with rules: of each the name, the coefficients, (pairs,), the sense and the bound."""

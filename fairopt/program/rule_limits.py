@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.errors import InvalidInstance
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.rule_rows import rule_rows
 from fairopt.instance.rules import Sense
@@ -17,7 +16,7 @@ from fairopt.program.limits import LimitKind, Limits
 if TYPE_CHECKING:
     from fairopt.program.program import Program
 
-__all__ = ["SIGNS", "name_of", "obeying", "row_of_pairs", "rule_limits", "rule_of"]
+__all__ = ["SIGNS", "name_of", "obeying", "rule_limits", "rule_of"]
 
 _FROM_BELOW = " (from below)"
 SIGNS: dict[Sense, tuple[int, ...]] = {"<=": (1,), "==": (1, -1), ">=": (-1,)}
@@ -48,27 +47,6 @@ def name_of(rule: str, sense: Sense, sign: int) -> str:
 def rule_of(name: str) -> str:
     """Return the rule that a row is named after."""
     return name.removesuffix(_FROM_BELOW)
-
-
-def row_of_pairs(program: Program, name: str, coefficients: Any, bound: float) -> FloatArray:
-    """Return the coefficients of a row by pair, (pairs,)."""
-    if isinstance(coefficients, Mapping):
-        place = {
-            (program.users[n], program.servers[i]): p
-            for p, (n, i) in enumerate(zip(program.pair_users.tolist(), program.pair_servers.tolist(), strict=True))
-        }
-        values = np.zeros(program.n_pairs)
-        for pair, value in coefficients.items():
-            if pair not in place:
-                raise InvalidInstance(f'row "{name}": {pair!r} is no eligible pair of a user and a server of the program')
-            values[place[pair]] = value
-    else:
-        values = np.asarray(coefficients, np.float64)
-        if values.shape != (program.n_pairs,):
-            raise InvalidInstance(f'row "{name}" has shape {values.shape}, expected ({program.n_pairs},): one number for each pair')
-    if not (np.isfinite(values).all() and np.isfinite(bound)):
-        raise InvalidInstance(f'row "{name}" has a number that is not finite; give finite numbers')
-    return values
 
 
 def obeying(program: Program, instance: Instance, row: IntArray | None = None) -> Program:

@@ -65,7 +65,7 @@ class Source:
         if any(getattr(before, name) is not getattr(after, name) for name in kept):
             return False
         rows, entries = len(before.limits), before.limits.matrix.nnz
-        more = sum(bool(row.over(program)[0].size) for row in program.stated)
+        more = sum(len(row.sides) for row in program.stated if row.sense is not None or row.over(program)[0].size)
         arrays = (
             (limits.bounds[:rows], limits.matrix.data[:entries], limits.matrix.indices[:entries])
             for limits in (before.limits, after.limits)

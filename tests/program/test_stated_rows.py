@@ -230,15 +230,15 @@ def test_rules_of_a_program_and_of_a_notion(solver: str | None) -> None:
 
 
 def test_where_rules_of_a_program_are_refused() -> None:
-    """Whole tasks, other goals, audits and explanations say so; trees and proportional fairness obey; a contradiction names its rule."""
+    """Other goals, audits and explanations say so; trees, whole tasks and proportional fairness obey; a contradiction names its rule."""
     program = fo.formulate(lab(), "drfh").with_rule("a at least twice b", RATIO, ">=", 0)
     tree = lab(queues=[fo.Queue("q")], queue_of=["q", None])
     for found in (fo.solve(tree, Twice), fo.solve(fo.formulate(lab(), "proportional").with_rule("r", RATIO, ">=", 0))):
         a, b = found.tasks_per_user
         assert a >= 2 * b * (1 - 1e-9)
+    np.testing.assert_allclose(fo.solve(program, integral=True).tasks_per_user, [11, 5])
     allocation, of_notion = fo.solve(program), fo.solve(lab(), Twice)
     asked: list[tuple[Any, str]] = [
-        (lambda: fo.solve(program, integral=True), "no engine finds whole tasks"),
         (lambda: fo.solve(fo.formulate(lab(), "psdsf").with_rule("r", RATIO, ">=", 0)), '"psdsf" obeys none'),
         (lambda: fo.audit(allocation), "no property of an audit knows them"),
         (lambda: fo.audit(of_notion), "no property of an audit knows them"),
@@ -249,3 +249,25 @@ def test_where_rules_of_a_program_are_refused() -> None:
             ask()
     with pytest.raises(fo.NoSolution, match="r"):
         fo.solve(fo.formulate(lab(), "drfh").with_rule("r", RATIO, ">=", 100))
+
+
+class Thirds(DRFH):
+    """DRFH with rows of its own, in fractions: a / 3 <= 1 / 7, and b at most 3 / 2 of c."""
+
+    name = "thirds"
+    title = "DRFH with rows of its own"
+    source = "a test"
+
+    def formulate(self, instance: fo.Instance, *, sharing: Any, integral: bool) -> Program:
+        """Add the rows."""
+        program = super().formulate(instance, sharing=sharing, integral=integral)
+        program = program.with_limit("third", {("a", "s"): Fraction(1, 3)}, Fraction(1, 7))
+        return program.with_rule("ratio", {("b", "s"): Fraction(2, 3), ("c", "s"): -1}, "<=", 0)
+
+
+def test_rows_of_a_notion_in_fractions_are_as_given() -> None:
+    """No float stands between: a = 3 / 7, and the weights of b and c give way to b = 3 / 2 c."""
+    pool = fo.Instance([[10]], [[1], [1], [1]], weights=[1, 4, 1], users=["a", "b", "c"], servers=["s"])
+    found = fo.solve(pool, Thirds, exact=True)
+    assert found.exact is not None
+    assert found.exact.tasks_per_user.tolist() == [Fraction(3, 7), Fraction(201, 35), Fraction(134, 35)]

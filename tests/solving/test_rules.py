@@ -165,8 +165,8 @@ def test_programs_take_rows_of_any_sign() -> None:
     program = fo.formulate(lab, "max-min").with_rule("twice", {("a", "s"): 1, ("b", "s"): -2}, ">=", 0)
     for allocation in (fo.solve(program), fo.solve(program, solver="cvxpy"), fo.solve(program, exact=True)):
         np.testing.assert_allclose(allocation.tasks_per_user, [8, 4], rtol=1e-9)
+    np.testing.assert_allclose(fo.solve(program, integral=True).tasks_per_user, [8, 4])
     refused = (
-        lambda: fo.solve(program, integral=True),
         lambda: fo.solve(program, solver="interior-point"),
         lambda: fo.audit(fo.solve(program)),
         lambda: fo.explain(fo.solve(program), "a"),
@@ -174,7 +174,50 @@ def test_programs_take_rows_of_any_sign() -> None:
     for call in refused:
         with pytest.raises(fo.Unsupported, match="rule"):
             call()
-    with pytest.raises(fo.InvalidInstance, match="no eligible pair"):
-        program.with_rule("wrong", {("c", "s"): 1}, "<=", 1)
-    with pytest.raises(fo.InvalidInstance, match="not finite"):
-        program.with_rule("wrong", {("a", "s"): float("nan")}, "<=", 1)
+
+
+def test_rows_of_programs_are_as_given() -> None:
+    """a / 3 - b = 1 / 7 of 10 tasks: b = 67 / 28; whole tasks stand on single servers; a pair that is not eligible means nothing."""
+    pair = fo.Instance([[10]], [[1], [1]], users=["a", "b"], servers=["s"])
+    ruled = fo.formulate(pair, "drfh").with_rule("third", {("a", "s"): Fraction(1, 3), ("b", "s"): -1}, "==", Fraction(1, 7))
+    found = fo.solve(ruled, exact=True)
+    assert found.exact is not None
+    assert found.exact.tasks_per_user.tolist() == [Fraction(213, 28), Fraction(67, 28)]
+    several = fo.Instance([[10], [3]], [[1], [1]], users=["a", "b"], servers=["s", "t"], counts=[1, 2], eligibility=[[1, 0], [1, 1]])
+    twice = {("a", "s"): 2, ("a", "t"): 2, ("b", "s"): -1, ("b", "t"): -1}
+    for whole in (
+        fo.solve(fo.formulate(several, "drfh").with_rule("twice", twice, "<=", 0), integral=True),
+        fo.solve(several.replace(rules=["2 * x[a] <= x[b]"]), integral=True),
+    ):
+        np.testing.assert_allclose(whole.tasks_per_user, [5, 11])
+
+
+@pytest.mark.parametrize(
+    ("coefficients", "sense", "bound", "message"),
+    [
+        ({("c", "s"): 1}, "<=", 1, "the rule wrong: there is no user 'c'"),
+        ({("a", "t"): 1}, "<=", 1, "the rule wrong: there is no server 't'"),
+        ({"a": 1}, "<=", 1, "the rule wrong: 'a' is no pair"),
+        ([1, 2, 3], "<=", 1, r"of shape \(3,\); give one for each eligible pair"),
+        ({("a", "s"): float("nan")}, "<=", 1, "is nan; give finite numbers"),
+        ({("a", "s"): "two"}, "<=", 1, "is 'two'; give finite numbers"),
+        ({("a", "s"): 1}, "<=", float("inf"), "its bound is inf; give a finite number"),
+        ({("a", "s"): 1}, "<", 1, "its sense is '<'; give <=, == or >="),
+    ],
+)
+def test_wrong_rows_are_refused(coefficients: Any, sense: Any, bound: float, message: str) -> None:
+    """By the name of the rule."""
+    program = fo.formulate(fo.Instance([[12]], [[1], [1]], users=["a", "b"], servers=["s"]), "max-min")
+    with pytest.raises(fo.InvalidInstance, match=message):
+        program.with_rule("wrong", coefficients, sense, bound)
+
+
+def test_names_of_rules_are_unique() -> None:
+    """Prices and messages go by them."""
+    program = fo.formulate(fo.Instance([[12]], [[1], [1]], users=["a", "b"], servers=["s"]), "max-min")
+    ruled = program.with_rule("twice", {("a", "s"): 1, ("b", "s"): -2}, "==", 0)
+    for again in (ruled.with_rule, lambda name, row, sense, bound: ruled.with_limit(name, row, bound)):
+        with pytest.raises(fo.InvalidInstance, match="already; give this one another name"):
+            again("twice", {("a", "s"): 1}, "<=", 3)
+    with pytest.raises(fo.InvalidInstance, match="the name of a rule is"):
+        program.with_rule(" ", {("a", "s"): 1}, "<=", 3)
