@@ -314,15 +314,15 @@ def with_rules(program: Program, notion: Notion, instance: Instance, row: IntArr
     if program.goal.feature not in _RULED or (by_worth and not isinstance(own, ShareNotion)):
         raise Unsupported(f'the program has the rule "{name}", and "{program.name}" obeys none; use {_OBEYING}')
     if program.integral and (whole or not (program.goal.feature in _RULED_WHOLE or _fills_at_once(program))):
-        what = "a program of yours" if whole else "this goal" if by_worth else "a tree with guarantees, tiers or weights of 0"
+        what = "a program of yours" if whole else "this goal" if by_worth else "a tree with guarantees, or in which all weights are 0"
         raise Unsupported(f'the program has the rule "{name}", and no engine finds whole tasks of {what} that obey it; leave integral out')
     return _of_able_users(program) if by_worth else program
 
 
 def _fills_at_once(program: Program) -> bool:
-    """Is the goal the filling of a tree in one part, in which everybody rises who can run?"""
+    """Is the goal the filling of a tree without parts that meet guarantees?"""
     parts = program.goal_as(TreeFilling).parts if program.goal.is_filling else ()
-    return len(parts) == 1 and parts[0].extra is None and bool(parts[0].users[program.pair_users].all())
+    return bool(parts) and all(part.extra is None for part in parts)
 
 
 def _of_able_users(program: Program) -> Program:

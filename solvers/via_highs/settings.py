@@ -99,7 +99,7 @@ class Settings:
     light: float = 0.01  # relative: how near to the lightest totals are that are packed
     level_kept: float = 1e-7  # relative: in later programs a level may be missed by this
     rounded_down: float = 1e-6  # of the divisible tasks that are rounded down
-    tolerance_of_trees: float = 1e-8  # of HiGHS: well below the last two
+    tolerance_of_trees: float = 1e-9  # of HiGHS: well below the last two, and below what is certified
     violated: float = 1e-7  # relative: a limit is added if whole totals violate it by more,
     clearly_violated: float = 1e-3  # or divisible totals, which only help to find whole ones, by this
     most_patterns: int = 1_000_000  # that are listed

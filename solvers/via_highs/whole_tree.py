@@ -15,7 +15,8 @@ users have more. The conditions on the levels of a part remain in later parts, s
 in mind. In a part that meets guarantees, the guarantees are limits; where the part before has more, that is the limit. The last x is the
 answer.
 
-Rules are rows of the one part of a filling in which everybody rises; fillings of several parts do not have them.
+Under rules all parts have the same tasks, x[1] = x[2] = ...: a rule may give something to users who do not rise, or not yet. The stop times
+of a part are those of all that its users have. Guarantees are not met under rules.
 """
 
 from __future__ import annotations
@@ -105,6 +106,11 @@ class _Filling:
             while model.counts[-1:] != [model.members.size] and model.members.size:
                 self._next_level(model)
                 log.info("part %d, level %d: %d users left", number, len(model.levels), model.members.size - model.counts[-1])
+        if self.parts and not self.runs and not self.program.down_closed:  # nobody rises, and the rules hold all the same
+            if self.rows.upper:
+                self._run(self.rows, {})
+            elif min(self.rows.upper_rows, default=0.0) < 0:
+                raise NoSolution("no whole tasks obey the rules", {"infeasible": True})
         for number, model in enumerate(self.parts):
             times = self._times(number)[model.members]
             nearest = np.abs(np.subtract.outer(times, model.levels)).argmin(axis=1) if model.levels else np.empty(0, int)
@@ -241,7 +247,7 @@ class _Filling:
         """Return the stop times of a part at the best point known, by its clock."""
         model = self.parts[number]
         shares = [self.program.per_user(self.worth * x) for x in self.known[max(number - 1, 0) : number + 1]]
-        gains = shares[-1] - (shares[0] if number else 0.0)
+        gains = shares[-1] - (shares[0] if number and self.program.down_closed else 0.0)
         return stop_times(self.goal, model.part, model.rising, gains) * self._clock(model.part)
 
     def _highest(self, model: _PartModel) -> float:
@@ -267,6 +273,9 @@ class _Filling:
     def _add(self, part: Part) -> _PartModel:
         """Add the columns and rows of a part."""
         program, rows, before = self.program, self.rows, self.parts[-1] if self.parts else None
+        ruled = not program.down_closed
+        if ruled and before is not None:
+            return self._add_ruled(part, before)
         users = program.pair_users
         reach = program.per_user(self.largest * self.worth)
         extra = part.extra
@@ -278,7 +287,7 @@ class _Filling:
         rising = part.users & (reach > 0)
         if closed.any():
             rising &= program.per_user(np.where(closed, 0.0, self.largest * self.worth)) > 0
-        usable = (rising | has_before)[users] & (self.largest > 0) & ~closed
+        usable = (rising | has_before | ruled)[users] & (self.largest > 0) & ~closed
         tasks = np.full(program.n_pairs, -1, np.int64)
         for p in np.flatnonzero(usable):
             tasks[p] = rows.column(float(self.largest[p]), whole=True)
@@ -290,6 +299,15 @@ class _Filling:
             self.known.append(self.known[-1].copy())
         else:
             self.known = [np.zeros(program.n_pairs)]
+        return model
+
+    def _add_ruled(self, part: Part, before: _PartModel) -> _PartModel:
+        """Add a part under rules: other users rise, and the tasks are the same."""
+        rising = part.users & (self.program.per_user(self.largest * self.worth) > 0)
+        model = _PartModel(part, rising, np.flatnonzero(rising), before.tasks, {})
+        self._gains(self.rows, model, None)
+        self.parts.append(model)
+        self.known.append(self.known[-1].copy())
         return model
 
     def _ever_rose(self) -> BoolArray:
@@ -344,7 +362,7 @@ class _Filling:
             if model.rising[n]:
                 gain[n] = rows.column()
                 rows.row(entries | {gain[n]: -1.0}, lower=0.0, upper=0.0)
-            elif entries:
+            elif entries and program.down_closed:
                 rows.row(entries, lower=0.0, upper=0.0)
         active = goal.active(model.rising)
         sums: dict[int, int] = {}

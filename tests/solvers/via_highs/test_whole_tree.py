@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -220,3 +221,40 @@ def test_a_time_limit_leaves_the_best_found() -> None:
         assert (program.per_user(tasks) <= divisible + 1e-6).all()
         assert tasks.sum() >= divisible.sum() - program.n_pairs
         assert 0 <= float(known["value"]) <= float(known["bound"]) <= exact.levels[0].value * (1 + 1e-5)
+
+
+def test_a_rule_gives_to_users_of_lower_tiers_and_of_weight_0() -> None:
+    """7 GPUs: w has one by rule, and c as many as a, who comes first; nothing is left for b."""
+    queues = [fo.Queue("first", tier=1), fo.Queue("resting", weight=0)]
+    pool = fo.Instance([[7]], [[1]] * 4, users=list("abcw"), queues=queues, queue_of=["first", None, None, "resting"])
+    found = fo.solve(pool.replace(rules=["x[c] >= x[a]", "x[w] >= 1"]), "drfh", integral=True)
+    assert found.tasks_per_user.tolist() == [3, 0, 3, 1]
+    assert fo.solve(pool.replace(rules=["x[b] == 2"]), "drfh", integral=True).tasks_per_user.tolist() == [5, 2, 0, 0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rules_in_tiers_are_those_of_enumeration(seed: int) -> None:
+    """Of all whole tasks that obey, those with the largest sorted shares by weight of the higher tier, then of the lower one."""
+    rng = np.random.default_rng(seed)
+    demand, weight, tier = rng.integers(1, 3, 4), [1, 2, 1, 0], rng.integers(0, 2, 4)
+    a, b, c, d = rng.permutation(4).tolist()
+    queues = [fo.Queue(f"q{n}", weight=w, tier=int(t)) for n, (w, t) in enumerate(zip(weight, tier, strict=True))]
+    rules = [f"x[u{a}] + 1 >= 2 * x[u{b}]", f"x[u{c}] + x[u{d}] >= {int(rng.integers(1, 4))}"]
+    pool = fo.Instance([[9]], demand[:, None], users=[f"u{n}" for n in range(4)], queues=queues, queue_of=[queue.name for queue in queues])
+    found = fo.solve(pool.replace(rules=rules), "drfh", integral=True)
+
+    def times(x: Any) -> list[list[float]]:
+        own = [[x[n] * demand[n] / 9 / weight[n] for n in range(3) if tier[n] == t] for t in (1, 0)]
+        return [sorted(np.round(each, 9).tolist()) for each in own]
+
+    every = (x for x in itertools.product(*(range(9 // int(each) + 1) for each in demand)) if np.dot(x, demand) <= 9)
+    obeying = [x for x in every if x[a] + 1 >= 2 * x[b] and x[c] + x[d] >= int(rules[1].split()[-1])]
+    assert times(found.tasks_per_user) == max(times(x) for x in obeying)
+    assert tuple(found.tasks_per_user.astype(int)) in obeying
+
+
+def test_a_gap_that_is_rounding() -> None:
+    """u1 has 2 of the 5 GPUs that the queue may hold, and u0 or u2 has 3; the bound of HiGHS is not as far off as its tolerance."""
+    pool = fo.Instance([[3], [3]], [[3], [1], [3]], queues=[fo.Queue("q", limit={"gpu": 5})], queue_of=["q"] * 3, resources=["gpu"])
+    tasks = fo.solve(pool, "drfh", integral=True).tasks_per_user
+    assert (tasks[1], tasks[0] + tasks[2]) == (2, 1)
