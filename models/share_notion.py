@@ -216,7 +216,7 @@ class ShareNotion(Notion):
         if not goal.in_shares:
             check_limits_alone(self.name, instance, guarantees=goal.feature in (Feature.TOTAL, Feature.ALPHA_FAIR, Feature.TRADEOFF))
         elif goal.feature is not Feature.LEXIMIN:
-            check_no_queues(self.name, instance)
+            check_no_queues(":".join([self.name, *(f"{key}={value}" for key, value in self.chosen_options.items())]), instance)
         elif self.tree == "nested":
             check_nested(self.name, instance)
             if self.queue_share == "dominant":

@@ -35,6 +35,7 @@ from pydantic_core import PydanticCustomError
 
 from fairopt.instance.attributes import Value, is_attribute
 from fairopt.instance.quantities import BYTES_PATTERN, PATTERN, SHARE_PATTERN
+from fairopt.wording import written
 
 __all__ = ["ENTRIES", "Document", "Each", "Limit", "On", "Queue", "Quota", "Server", "User", "each_of", "schema", "single_values"]
 
@@ -96,12 +97,19 @@ def _amounts_of_tasks(value: object) -> dict[str, Any] | None:
     def fine(amount: object) -> bool:
         return isinstance(amount, int | float) and not isinstance(amount, bool) and 0 <= amount < math.inf
 
-    by_user = value.values() if isinstance(value, dict) else ()
-    each = [amount for own in by_user for amount in (own.values() if isinstance(own, dict) else [own])]
-    names = [name for own in (value, *by_user) if isinstance(own, dict) for name in own]
-    if value is None or (isinstance(value, dict) and all(map(fine, each)) and all(isinstance(name, str) for name in names)):
+    if value is None:
         return value
-    raise PydanticCustomError("not_amounts", "no mapping from users to numbers")
+    by_user = value if isinstance(value, dict) else {}
+    each = [
+        ((user, *at), a)
+        for user, own in by_user.items()
+        for at, a in ([((s,), a) for s, a in own.items()] if isinstance(own, dict) else [((), own)])
+    ]
+    wrong = [(at, a) for at, a in each if not (fine(a) and all(isinstance(name, str) for name in at))]
+    if isinstance(value, dict) and not wrong and all(isinstance(user, str) for user in value):
+        return value
+    told = [" on ".join(map(str, at)) + f" is {written(a)}" for at, a in wrong[:1]]
+    raise PydanticCustomError("not_amounts", "no mapping from users to numbers", {"wrong": told})
 
 
 def _or_quantity(number: dict[str, Any], pattern: str = PATTERN) -> WithJsonSchema:

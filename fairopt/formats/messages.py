@@ -170,7 +170,8 @@ def _need(kind: str, context: Mapping[str, Any], path: Path, value: object) -> t
     if kind == "not_places":
         return 'names of servers such as [A, B], or conditions such as "model = A100"', "give it such a value or leave the key out"
     if kind == "not_amounts":
-        return f"numbers >= 0 by user, or by user and server, such as {EXAMPLES['amounts']}", ""
+        wrong = context.get("wrong")
+        return f"numbers >= 0 by user, or by user and server, such as {EXAMPLES['amounts']}", f"that of {wrong[0]}" if wrong else ""
     if kind == "literal_error":
         return str(context["expected"]), "give it such a value or leave the key out"
     if kind == "not_whole":

@@ -704,3 +704,16 @@ def test_whole_characters_and_backslashes_are_read() -> None:
     """A surrogate pair is one character, and an escaped backslash escapes nothing."""
     text = r'{"servers": [{"name": "s", "capacity": {"cpu": 4}}], "users": [{"name": "\ud83d\ude00 \\ud800", "demand": {"cpu": 1}}]}'
     assert instance_from(Parsed("c.json", text)).users == ("\U0001f600 \\ud800",)
+
+
+@pytest.mark.parametrize(
+    ("amounts", "message"),
+    [("{u: .nan}", "that of u is nan"), ("{u: {s: -1}}", "that of u on s is -1"), ("{u: two}", "that of u is 'two'")],
+)
+def test_an_amount_of_a_limit_that_is_no_amount_is_named(amounts: str, message: str, tmp_path: Path) -> None:
+    """Not only the mapping that it is in."""
+    file = tmp_path / "lab.yaml"
+    limit = f"limits: [{{name: l, bound: 1, amounts: {amounts}}}]"
+    file.write_text(f"servers: [{{name: s, capacity: {{gpu: 1}}}}]\nusers: [{{name: u, demand: {{gpu: 1}}}}]\n{limit}\n")
+    with pytest.raises(InvalidInstance, match=f"expected numbers >= 0 by user.*{message}"):
+        formats.load(file)
