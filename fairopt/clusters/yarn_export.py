@@ -4,6 +4,7 @@
 for, and of a queue above others their sum. ``maximum-capacity`` is its limit, or ``headroom`` times its capacity. With node labels the
 amounts are those on the nodes of each label, and the placement is in them. A limit on the nodes of several labels is divided among them by
 capacity, so that their sum is never above it. A maximum without any resource is none in YARN; 1 MiB of memory stands for it.
+A queue whose users are equal has the policy ``fair``, since YARN's own is FIFO.
 
 **Fair Scheduler.** ``minResources`` is what the whole tasks of a queue ask for, ``maxResources`` its limit or ``headroom`` times that, and
 ``weight`` its weight. A queue below its minimum comes first.
@@ -169,7 +170,7 @@ class _File:
                 pairs.append((f"{path}.queues", ",".join(children)))
             else:
                 pairs.append((f"{path}.user-limit-factor", "-1"))
-                pairs += [(f"{path}.ordering-policy", "fifo")] * self.holders[h].ordered
+                pairs.append((f"{path}.ordering-policy", "fifo" if self.holders[h].ordered else "fair"))
             pairs += self._amounts(h, path, "")
             if named_labels:
                 pairs.append((f"{path}.accessible-node-labels", ",".join(self.label_names[label] for label in named_labels)))

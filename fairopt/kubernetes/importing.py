@@ -19,8 +19,9 @@ spread are not constraints of an `Instance`: pods that have them are counted in 
 **Work without pods.** Workloads of Kueue, PodGroups and Jobs of Volcano, suspended Jobs and JobSets ask for pods that do not exist yet
 (:mod:`fairopt.kubernetes.workloads`).
 
-**Queues.** A namespace is a queue, and its shapes of pods are users in it. ``queues`` are objects of Kueue, Volcano or KAI, and
-ResourceQuotas (:mod:`fairopt.kubernetes.queues`): then the queues of the namespaces are in those of the scheduler.
+**Queues.** A namespace is a queue, and its shapes of pods are users in it. ``queues`` are objects of Kueue, Volcano or KAI,
+``queues.yaml`` of YuniKorn, and ResourceQuotas (:mod:`fairopt.kubernetes.queues`): then the queues of the namespaces are in those of the
+scheduler.
 
 Without pods there are no users. Then one user, "example", takes their place: it asks for one core and its part of the memory.
 """
@@ -60,7 +61,10 @@ __all__ = ["import_kubernetes"]
 
 _NODES, _PODS = "kubectl get nodes -o json > nodes.json", "kubectl get pods -A -o json > pods.json"
 _QUEUES = "kubectl get clusterqueues,cohorts,localqueues,resourceflavors,resourcequotas -A -o yaml > queues.yaml (Kueue), or kubectl get "
-_QUEUES += "queues,resourcequotas -A -o yaml > queues.yaml (Volcano, KAI), or kubectl get elasticquotas -A -o yaml > queues.yaml"
+_QUEUES += (
+    "queues,resourcequotas -A -o yaml > queues.yaml (Volcano, KAI), or kubectl get elasticquotas -A -o yaml > queues.yaml, or kubectl get "
+)
+_QUEUES += "configmap yunikorn-configs -n yunikorn -o yaml > queues.yaml"
 _Path = str | os.PathLike[str]
 
 
@@ -88,8 +92,8 @@ def import_kubernetes(
         ``kubectl get pods -A -o json``, or one file for each namespace.
     queues : path or paths
         YAML or JSON of ``kubectl get``: ClusterQueues, Cohorts, LocalQueues and ResourceFlavors of Kueue, or Queues of Volcano or KAI, or
-        ElasticQuotas, and ResourceQuotas; and what asks for pods that do not exist yet (:mod:`fairopt.kubernetes.workloads`). The result
-        says what a guarantee means in that scheduler (`Import.options`).
+        ElasticQuotas, or ``queues.yaml`` of YuniKorn or its ConfigMap, and ResourceQuotas; and what asks for pods that do not exist yet
+        (:mod:`fairopt.kubernetes.workloads`). The result says what a guarantee means in that scheduler (`Import.options`).
     speeds : path, optional
         A table of how much work a task does on nodes of a flavor, or with a label (:mod:`fairopt.clusters.speeds`); default: 1.
     users : str

@@ -1,4 +1,4 @@
-"""The queues of a Kubernetes cluster, from the objects of Kueue, Volcano or KAI and from ResourceQuotas, as YAML or JSON.
+"""The queues of a Kubernetes cluster, from what Kueue, Volcano, KAI or YuniKorn has, and from ResourceQuotas, as YAML or JSON.
 
 The pods of an owner (a namespace) that sit in one queue of the scheduler are a queue in it, named like the owner. Where the owner's pods
 sit in several, or where a queue has the owner's name already, the name is ``queue/owner``. Owners whose pods are in no queue of the
@@ -8,7 +8,7 @@ scheduler are in the root, beside its queues. A ResourceQuota limits the queue o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from fairopt.clusters.account import Account
@@ -23,11 +23,12 @@ from fairopt.kubernetes.reading import kind_of
 from fairopt.kubernetes.records import Node, Pod, amounts_of, in_units
 from fairopt.kubernetes.scheduler_queues import Cluster, Extra, SchedulerQueues, limited_resources
 from fairopt.kubernetes.volcano_queues import Volcano
+from fairopt.kubernetes.yunikorn_queues import YuniKorn
 from fairopt.wording import joined, plural
 
 __all__ = ["SYSTEMS", "is_queue", "queues_of"]
 
-SYSTEMS: tuple[type[SchedulerQueues], ...] = (Kueue, Volcano, KAI, ElasticQuotas)
+SYSTEMS: tuple[type[SchedulerQueues], ...] = (Kueue, Volcano, KAI, ElasticQuotas, YuniKorn)
 _PREFIX = "requests."
 
 
@@ -53,7 +54,7 @@ def queues_of(
             "an instance has one tree, so give the queues of one scheduler"
         )
     system = given[0](of_system[given[0]], Cluster.of(nodes), account) if given else None
-    pods = _in_system(pods, system, users, account) if system else list(pods)
+    pods = system.in_turn(_in_system(pods, system, users, account)) if system else list(pods)
     above = [system.queue_of(pod.part, pod.space) if system else None for pod in pods]
     names = {queue.name for queue in system.queues} if system else set[str]()
     homeless = sum(queue is None for queue in above)
@@ -88,9 +89,12 @@ def queues_of(
         account.leave_out("ResourceQuota", namespace, "its namespace has no pod here")
     lowest = dict.fromkeys((pod.owner, queue) for pod, queue in zip(pods, above, strict=True))
     queues = list(system.queues) if system else []
+    own_limits = system.limits_of(pods, above) if system else {}
     for owner, queue in lowest:
         weight = system.weight_of(owner, queue) if system and queue is not None and users == "namespace" else 1.0
-        queues.append(Queue(name(owner, queue), queue, weight, limit=limits.get(owner, {})))
+        order = system.order_in(queue) if system and queue is not None else "fair"
+        limit = _least(limits.get(owner, {}), own_limits.get((owner, queue), {}))
+        queues.append(Queue(name(owner, queue), queue, weight, limit=limit, order=order))
         if owner in limits and len(several[owner]) > 1:
             account.note(f'the ResourceQuota of "{owner}" limits each of its queues, not their sum: a relaxation')
     forest = Forest(tuple(queues))
@@ -119,6 +123,13 @@ def _in_system(pods: Sequence[Pod], system: SchedulerQueues, users: str, account
         same = owner == pod.owner and not more
         kept.append(pod if same else replace(pod, owner=owner, constraints=constraints))
     return kept
+
+
+def _least(*limits: Mapping[str, float]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for resource, amount in (each for limit in limits for each in limit.items()):
+        found[resource] = min(found.get(resource, amount), amount)
+    return found
 
 
 def _limits(quotas: Sequence[Part], account: Account) -> dict[str, dict[str, float]]:

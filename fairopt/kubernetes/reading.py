@@ -15,8 +15,9 @@ from fairopt.clusters.json_export import Part, parse_json
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_stdin, read_text
 
-__all__ = ["kind_of", "named_objects", "read_any", "read_objects"]
+__all__ = ["CONFIGURATION", "kind_of", "named_objects", "read_any", "read_objects"]
 
+CONFIGURATION = ("Configuration", "yunikorn.apache.org")  # the kind that a file of queues of YuniKorn gets, which has none of its own
 _YAML = re.compile(r"""(---|%|["']?[A-Za-z][\w./-]*["']?\s*:(\s|$))""")  # how a document of YAML starts
 
 
@@ -54,7 +55,7 @@ def read_any(path: str | os.PathLike[str], kind: str, command: str) -> list[Part
                 item.value["kind"] = kind
             item.get("kind").text()
         objects += items
-    return objects
+    return [each for part in objects for each in _unpacked(part, command)]
 
 
 def named_objects(path: str | os.PathLike[str], command: str) -> list[Part]:
@@ -63,13 +64,35 @@ def named_objects(path: str | os.PathLike[str], command: str) -> list[Part]:
     for whole in _documents(path, command):
         value, where = whole.value, whole.file
         if isinstance(value, dict) and "kind" not in value and "partitions" in value:
-            raise InvalidInstance(f"{where}: these are queues of YuniKorn, which cannot be imported; write them as queues of the instance")
+            objects.append(_configuration(value, where))
+            continue
         items = whole.get("items").items() if "items" in whole else [whole]
         for item in items:
             kind, name = item["kind"].text(), item["metadata"]["name"].text()
             namespace = item["metadata"].get("namespace").text("")
             objects.append(Part(item.value, f'{where}, {kind} "{namespace}/{name}"' if namespace else f'{where}, {kind} "{name}"'))
-    return objects
+    return [each for part in objects for each in _unpacked(part, command)]
+
+
+def _configuration(value: dict[str, Any], where: str) -> Part:
+    """Return the queues of YuniKorn as an object with a kind, which their file does not have."""
+    kind, group = CONFIGURATION
+    return Part({**value, "kind": kind, "apiVersion": f"{group}/v1"}, where)
+
+
+def _unpacked(part: Part, command: str) -> list[Part]:
+    """Return the queues of YuniKorn that a ConfigMap holds; any other object as it is."""
+    if kind_of(part) != ("ConfigMap", ""):
+        return [part]
+    found = []
+    for key, text in part.get("data").entries().items():
+        if key.endswith(".yaml") and isinstance(text.value, str) and re.search(r"^\s*partitions\s*:", text.value, re.MULTILINE):
+            found += [
+                _configuration(value, where)
+                for value, where in _of_yaml(Path(f"{part.place}, {key}"), text.value, command)
+                if isinstance(value, dict) and "partitions" in value
+            ]
+    return found or [part]
 
 
 def _documents(path: str | os.PathLike[str], command: str) -> Sequence[Part]:

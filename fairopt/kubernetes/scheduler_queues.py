@@ -11,10 +11,10 @@ from typing import Any, ClassVar, TypeAlias
 from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
 from fairopt.errors import InvalidInstance
-from fairopt.instance.queues import Queue
+from fairopt.instance.queues import Order, Queue
 from fairopt.instance.tree import MOST_LEVELS, circle, circular, deepest, too_deep
 from fairopt.kubernetes.placement import Expression, Toleration
-from fairopt.kubernetes.records import Node, amounts_of, in_units
+from fairopt.kubernetes.records import Node, Pod, amounts_of, in_units
 from fairopt.wording import did_you_mean, joined
 
 __all__ = ["Cluster", "Extra", "SchedulerQueues", "by_name", "check_parents", "in_cluster_units", "limited_resources", "made", "marked"]
@@ -98,6 +98,18 @@ class SchedulerQueues(ABC):
     def weight_of(self, owner: str, queue: str) -> float:
         """Return the weight of an owner among those in a queue."""
         return 1.0
+
+    def in_turn(self, pods: Sequence[Pod]) -> list[Pod]:
+        """Return pods in the order in which they are served where a queue serves one after the other."""
+        return list(pods)
+
+    def order_in(self, queue: str) -> Order:
+        """Return the order of the owners in a queue, and of the shapes of an owner."""
+        return "fair"
+
+    def limits_of(self, pods: Sequence[Pod], above: Sequence[str | None]) -> Mapping[tuple[str, str | None], Mapping[str, float]]:
+        """Return what an owner may hold in a queue; ``above`` is the queue of each pod."""
+        return {}
 
     def closed(self, pod: Part, namespace: str, running: bool) -> str:
         """Return why a pod that runs or waits asks for nothing: its queue is stopped; else empty."""

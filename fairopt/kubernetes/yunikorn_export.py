@@ -2,6 +2,7 @@
 
 ``guaranteed`` is what the whole tasks of a queue ask for, and what it is guaranteed and does not use now (`fairopt.clusters.quotas`);
 ``max`` is its limit, or ``headroom`` times what it holds. What is idle goes to the queues with the smallest part of their guarantee.
+A queue whose users are equal has the policy ``fair``, since YuniKorn's own is FIFO.
 
 Source: YuniKorn's ``configvalidator.go``: names of letters, digits, ``-`` and ``_``, at most 64, compared in small letters; what is
 guaranteed is within ``max``; the children of a queue are together guaranteed no more than the queue, and have a ``max`` within its.
@@ -82,7 +83,9 @@ def export_yunikorn(
         if ceilings[h]:
             amounts["max"] = {measures[r].key: quantity(amount, measures[r]) for r, amount in ceilings[h].items()}
         queue: dict[str, Any] = {"name": names[holder.label], "resources": amounts}
-        if not holder.leaf:
+        if holder.leaf:
+            queue["properties"] = {"application.sort.policy": "fifo" if holder.ordered else "fair"}
+        else:
             queue |= {"parent": True, "queues": []}
         queues.append(queue)
         (queues[holder.parent]["queues"] if holder.parent >= 0 else top).append(queue)
@@ -97,5 +100,6 @@ def export_yunikorn(
         *holdings.notes_of_groups("a queue of YuniKorn"),
         *holdings.notes_of_tree("YuniKorn", weights="in proportion to guarantees"),
     ]
+    ordered = [holder.label for holder in holders if holder.ordered]
     text = comments + dump(config, blocks=True)
-    return Export.of("yunikorn", {"queues": text}, holdings, names, notes, said=Said(ceilings, weights="promises"))
+    return Export.of("yunikorn", {"queues": text}, holdings, names, notes, ordered=ordered, said=Said(ceilings, weights="promises"))

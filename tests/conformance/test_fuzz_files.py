@@ -236,6 +236,20 @@ def importing(function: Callable[..., fo.Import], *names: str, place: int | str 
 
 KUBERNETES = ("kubernetes_nodes.json", "kubernetes_pods.json")
 SLURM = ("slurm_nodes.json", "slurm_jobs.json", "slurm_associations.json", "slurm_partitions.json")
+YUNIKORN = """
+partitions:
+- name: default
+  placementrules: [{name: provided}, {name: tag, value: namespace, create: true, parent: {name: fixed, value: root.lab}}]
+  limits: [{users: ["*"], maxresources: {vcore: 9}}]
+  queues:
+  - name: root
+    queues:
+    - name: lab
+      parent: true
+      childtemplate: {resources: {max: {vcore: 3}}}
+      resources: {guaranteed: {vcore: 12, memory: 12Gi}, max: {vcore: 16000m}}
+    - {name: ops, properties: {application.sort.policy: fair, priority.offset: "3"}}
+"""
 CAPACITY = "<configuration>" + "".join(
     f"<property><name>yarn.scheduler.capacity.{name}</name><value>{value}</value></property>\n"
     for name, value in {
@@ -303,6 +317,7 @@ SEEDS: dict[str, tuple[bytes, Callable[[Path], None]]] = {
         (EXPORTS / "kubernetes_queues.yaml").read_bytes(),
         importing(fo.import_kubernetes, *KUBERNETES, place="queues"),
     ),
+    "yunikorn.yaml": (YUNIKORN.encode(), importing(fo.import_kubernetes, *KUBERNETES, place="queues")),
     **exported(fo.import_slurm, SLURM),
     "scontrol.txt": (SCONTROL.encode(), importing(fo.import_slurm, *SLURM[:2])),
     "qos.txt": (QOS.encode(), importing(fo.import_slurm, *SLURM[:2], place="qos")),

@@ -445,7 +445,7 @@ def test_a_kai_queue_without_resources_gets_nothing(folder: Path) -> None:
         ("- a\n- b\n", r"queues.yaml, line 1: expected an object of Kubernetes"),
         ("kind: Queue\nmetadata: {name: a\n", r"queues.yaml, line 3: not valid YAML"),
         ("# nothing\n---\n", r"there is no queue and no ResourceQuota, but nothing"),
-        ("# x\npartitions: [{name: default}]\n", r"line 2: these are queues of YuniKorn, which cannot be imported"),
+        ("# x\npartitions: [{name: default}]\n", r"queues.yaml, line 2: partitions\[0\].queues: this field is missing"),
         ("", r"queues.yaml: the file is empty"),
     ],
 )
