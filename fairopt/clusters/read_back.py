@@ -117,7 +117,7 @@ def _read_back(holdings: Holdings, said: Said, written: Sequence[str]) -> Instan
                 holder.label,
                 holders[holder.parent].label if holder.parent >= 0 else None,
                 weight,
-                guarantee={r: amount / float(steps[r]) for r, amount in quota.items() if amount},
+                guarantee={r: amount / float(steps[r]) for r, amount in quota.items()} if any(quota.values()) else {},
                 limit=limit,
                 tier=holder.tier if said.tiers else 0,
             )
