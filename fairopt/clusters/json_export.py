@@ -102,6 +102,9 @@ class Part:
             return {}
         if not isinstance(self.value, dict):
             self.refuse(f"expected a mapping, found {found(self.value)}")
+        for key in self.value:
+            if not isinstance(key, str):  # in YAML
+                self.refuse(f"the name {found(key)} is no text; write it in quotes")
         return {key: Part(value, self.file, self, key) for key, value in self.value.items()}
 
     def text(self, default: str | None = None) -> str:

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clusters.test_yarn import amount, asking, node, write
+from clusters.test_yarn import amount, asking, capacity, fair, node, running, with_queues, write
 
 import fairopt as fo
+from fairopt.clusters.json_export import Part
 from fairopt.clusters.yarn_capacity_file import _LABELS, capacity_info
 from fairopt.clusters.yarn_fair_file import fair_info
-from fairopt.clusters.yarn_queue_fields import ALLOCATION, DECLARED, FAIR_QUEUE, SETTING, SETTING_OF_ALL
+from fairopt.clusters.yarn_queue_fields import ALLOCATION, CAPACITY_QUEUE, DECLARED, FAIR_ANSWER, FAIR_QUEUE, SETTING, SETTING_OF_ALL
 from fairopt.formats.xml_elements import parse_xml
 
 DOMINANT = "resource-calculator = org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
@@ -332,3 +333,36 @@ def test_every_setting_is_declared_once_and_those_that_are_read_are_read(monkeyp
     fair_info(parse_xml(FAIR, "f"), offers, account)
     read = {*FAIR_QUEUE.of("read"), *ALLOCATION.of("read")}
     assert not any(f"has {name} (" in note for name in read for note in account.notes)
+
+
+def test_the_answer_about_queues_is_read_as_it_is_declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of both schedulers; fields that are noted or that nobody declared are named with their number, a limit of 2^31 - 1 is none."""
+    used: dict[str, set[str]] = {"a": set(), "f": set()}
+    get = Part.get
+
+    def counting(part: Part, key: str) -> Part:
+        name = part.value.get("queueName") if isinstance(part.value, dict) else None
+        if name in used:
+            used[name].add(key)
+        return get(part, key)
+
+    monkeypatch.setattr(Part, "get", counting)
+    first = capacity("a", 50, 80, userLimitFactor=1.0, maxParallelApps=2**31 - 1, defaultPriority=3, colour="red", numApplications=7)
+    info = {
+        "type": "capacityScheduler",
+        "orderingPolicyInfo": "priority-utilization",
+        "queues": {"queue": [first, capacity("b", 50, queuePriority=2)]},
+    }
+    notes = with_queues(tmp_path, info, [running(1, "a")]).notes
+    assert [note.partition(",")[0] for note in notes if "Capacity Scheduler queue" in note] == [
+        "1 Capacity Scheduler queue has defaultPriority (the priority of applications that state none)",
+        "1 Capacity Scheduler queue has the field colour",
+    ]
+    of_partitions = {"partitionName", "configuredMinResource", "effectiveMinResource", "configuredMaxResource"}  # older answers have one
+    assert used["a"] - of_partitions == set(CAPACITY_QUEUE.of("read"))
+    root: dict[str, Any] = {"queueName": "root", "childQueues": {"queue": [fair("f", steadyFairResources={}, maxApps=5), fair("g")]}}
+    notes = with_queues(tmp_path, {"type": "fairScheduler", "rootQueue": root}, [running(1, "f")]).notes
+    assert sum("1 Fair Scheduler queue has maxApps" in note for note in notes) == 1
+    root["childQueues"] = {"queue": [fair("f", weight=2), fair("g", weight=1)]}
+    with_queues(tmp_path, {"type": "fairScheduler", "rootQueue": root}, [running(1, "f")])
+    assert used["f"] - {"queuePath", "queue", "state"} == set(FAIR_ANSWER.of("read"))

@@ -233,6 +233,10 @@ partitions:
             "partitions: [{name: default, queues: [{name: a, resources: {guaranteed: {vcore: 2}, max: {vcore: 1}}}]}]",
             "less than its guarantee",
         ),
+        (
+            "partitions: [{name: default, queues: [{name: a, resources: {max: {1: 2}}}]}]",
+            "resources.max: the name 1 is no text; write it in quotes",
+        ),
         ("partitions: [{name: default, queues: [3]}]", r"queues\[0\]: expected a mapping"),
         (TREE + "---" + TREE, "there are queues of YuniKorn in .* too; give one configuration"),
     ],
