@@ -48,7 +48,9 @@ class Forest:
     within : bool
         Whether the system grants a guarantee only within what the parent gets, so that children which guarantee more are a mistake.
     counted : tuple of str
-        The resources that alone count in shares, where quotas of others are unlimited; empty: all count.
+        The resources that alone count in shares; empty: all count.
+    counted_why : str
+        Why others do not.
     kinds : mapping
         The nodes of each kind that the system knows, such as the flavors of Kueue.
     """
@@ -59,6 +61,7 @@ class Forest:
     of_owner: Mapping[str, tuple[str, ...]] | None = None
     within: bool = False
     counted: tuple[str, ...] = ()
+    counted_why: str = "the quotas of other resources are unlimited"
     kinds: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
@@ -172,19 +175,20 @@ def note_guarantees(instance: Instance, forest: Forest, account: Account) -> Non
     """Add notes: what a guarantee means, which guarantees do not fit together, and which the system would treat differently."""
     tree = instance.tree
     guaranteed = [_guaranteed(queue) for queue in instance.queues]
+    counted = [resource for resource in forest.counted if resource in instance.resources]
+    only = ""
+    if counted:
+        account.summary["only"] = "+".join(counted)
+        only = f"only {joined(counted)} {'counts' if len(counted) == 1 else 'count'}, as {forest.counted_why}"
     if any(guaranteed):
         account.summary["guarantees"] = forest.meaning
-        counted = [resource for resource in forest.counted if resource in instance.resources]
-        options = f"guarantees={forest.meaning}"
-        only = ""
-        if counted:
-            account.summary["only"] = "+".join(counted)
-            options += f":only={account.summary['only']}"
-            only = f"; only {joined(counted)} {'counts' if len(counted) == 1 else 'count'}, as the quotas of other resources are unlimited"
+        options = [f"guarantees={forest.meaning}", *([f"only={account.summary['only']}"] if counted else [])]
         account.note(
-            f"what a guarantee means in {forest.system}: {_MEANINGS[forest.meaning]}{only}; "
-            f"solve with {options.replace(':', ' and ')}, such as drfh:{options}"
+            f"what a guarantee means in {forest.system}: {_MEANINGS[forest.meaning]}{only and '; '}{only}; "
+            f"solve with {' and '.join(options)}, such as drfh:{':'.join(options)}"
         )
+    elif counted:
+        account.note(f"{only}; solve with only={account.summary['only']}, such as drfh:only={account.summary['only']}")
     for remark in remarks(instance):
         account.note(remark)
     below: dict[int, dict[tuple[tuple[str, ...], str], float]] = {}

@@ -6,7 +6,8 @@ and ``accelerator_type:NAME`` stand for where a task may run, and are no amounts
 **Work.** A task that runs or waits for a node, an actor that is alive or waits, and each bundle of a placement group is one task with its
 ``required_resources``. The task that creates an actor is not counted beside the actor, nor are the tasks that run in it. What runs in a
 placement group uses what the group has reserved; so the group counts, and if groups are not listed, what runs in them counts. Bundles need
-not start together here, nor lie as their strategy says: a relaxation. Resources are logical: what asks for nothing is left out. A part of
+not start together here, nor lie as their strategy says: a relaxation. Resources are logical: what asks for nothing is left out.
+An actor without ``num_cpus`` needs 1 CPU to be placed and holds none while it runs, so it is left out, too. A part of
 a GPU, or of another accelerator that Ray hands out by piece, lies on one of them (:mod:`fairopt.clusters.parts`).
 
 **Where.** Label selectors and those to fall back to, custom resources and accelerator types. Ray does not list affinities to nodes.
@@ -45,6 +46,8 @@ from fairopt.wording import plural
 __all__ = ["import_ray"]
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
+_DEFAULT_HELD = "asks for nothing while it runs (num_cpus is 0, or not given, and then it needs 1 CPU to be placed)"
+_DEFAULT_WAITS = "asks for nothing once it runs (num_cpus is 0, or not given, and then it waits for 1 free CPU)"
 _UNITS = {"cpu": "CPUs", "gpu": "GPUs", "memory": "GiB"}
 _CARDS = {"gpu": "GPU", "TPU": "TPU", "NPU": "NPU", "HPU": "HPU", "RBLN": "RBLN", "neuron_cores": "neuron core"}  # handed out by piece
 
@@ -196,6 +199,8 @@ def _counts(work: Work, has_groups: bool, account: Account) -> bool:
     why = work.why
     if not why and work.group and has_groups:
         why = "runs in a placement group, whose bundles count"
+    if not why and work.kind == "actor" and not any(work.request.values()):
+        why = _DEFAULT_HELD if work.holds else _DEFAULT_WAITS
     if why:
         account.leave_out(work.kind, work.where, why)
     elif work.group:

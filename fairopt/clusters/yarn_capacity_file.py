@@ -117,10 +117,7 @@ class _File:
         self._note_settings()
         calculator = self.settings.get("resource-calculator")
         if calculator is None or not calculator.value.endswith(_DOMINANT):
-            self.account.note(
-                "the resource-calculator of the Capacity Scheduler counts memory alone: solve with only=memory, such as "
-                f"drfh:only=memory; if yarn-site.xml sets the {_DOMINANT}, leave that out"
-            )
+            info["comparesMemoryAlone"] = f"the resource-calculator is not the {_DOMINANT}, which compares other resources, too"
         return info | {"type": "capacityScheduler"}
 
     # Queues

@@ -72,12 +72,10 @@ class _File:
                 self.seen.see(ALLOCATION, {"user.maxRunningApps": "set"})
         for note in self.seen.notes():
             self.account.note(note)
+        info: dict[str, Any] = {"type": "fairScheduler", "rootQueue": {"queueName": _ROOT, "childQueues": {"queue": queues}}}
         if self.by_memory:
-            self.account.note(
-                "the policy fair of the Fair Scheduler compares queues by memory alone, and drf by their dominant shares: solve with "
-                "only=memory, such as drfh:guarantees=clamp:only=memory"
-            )
-        return {"type": "fairScheduler", "rootQueue": {"queueName": _ROOT, "childQueues": {"queue": queues}}}
+            info["comparesMemoryAlone"] = "the policy fair compares queues by memory alone, and drf by their dominant shares"
+        return info
 
     def _queue(self, element: Element, parent: str, level: int) -> dict[str, Any]:
         """Return the answer about a queue and those in it."""

@@ -78,6 +78,8 @@ def queues_of(path: str | os.PathLike[str], offers: Sequence[Offer], account: Ac
         )
     if not from_file:
         _note_fields(info, account)
+    if "comparesMemoryAlone" in info:
+        found = replace(found, counted=("memory",), counted_why=info["comparesMemoryAlone"].text())
     return found, users
 
 

@@ -92,7 +92,7 @@ def test_what_is_no_demand_is_counted() -> None:
         ("task", "runs in a placement group, whose bundles count"): 1,
         ("task", "creates an actor, which counts itself"): 1,
         ("task", "runs in its actor, which holds the resources"): 1,
-        ("task", "asks for nothing"): 1,  # an actor without CPUs
+        ("actor", "asks for nothing while it runs (num_cpus is 0, or not given, and then it needs 1 CPU to be placed)"): 1,
         ("task", "larger than every server on which it may run, so it can never start"): 1,
     }
 
@@ -119,6 +119,21 @@ def test_without_actors_those_that_wait_count_as_tasks(tmp_path: Path) -> None:
     assert any("actors are not listed" in note for note in result.notes)
     actor = {"actor_id": "e5", "state": "PENDING_CREATION", "job_id": "01", "required_resources": {"CPU": 2.0}}
     assert of(tmp_path, [node()], tasks=[create], actors=[actor]).instance.tasks.tolist() == [1]
+
+
+def test_default_actors_need_a_cpu_to_be_placed_and_none_while_they_run(tmp_path: Path) -> None:
+    """Two run and one waits on a node of 2 CPUs, beside an actor of 2 CPUs, which has them."""
+    plain = {"job_id": "01", "ray_namespace": "team", "required_resources": {}}
+    states = ("ALIVE", "ALIVE", "PENDING_CREATION")
+    actors = [
+        {"actor_id": f"{n}", "state": state, "node_id": "a1" if state == "ALIVE" else None, **plain} for n, state in enumerate(states)
+    ]
+    actors.append({"actor_id": "9", "state": "PENDING_CREATION", **plain, "required_resources": {"CPU": 2.0}})
+    found = of(tmp_path, [node(resources_total={"CPU": 2.0})], actors=actors)
+    assert fo.solve(found.instance, "drfh").tasks_per_user.tolist() == [1]
+    reasons = {why: number for (_, why), (number, _) in found.why_left_out.items()}
+    assert sorted(reasons.values()) == [1, 2]
+    assert any("then it waits for 1 free CPU" in why for why in reasons)
 
 
 @pytest.mark.parametrize(

@@ -192,7 +192,7 @@ def test_what_a_file_says_beyond_that_is_named_once(tmp_path: Path) -> None:
         "1 queue with settings in no list of queues: root.ghost",
         'the capacities of the queues in "root" add up to 90 %, not to 100 %',
         "1 queue stopped: b; they take no new applications",
-        "counts memory alone: solve with only=memory",
+        "only memory counts, as the resource-calculator is not the DominantResourceCalculator",
     ):
         assert sum(expected in note for note in notes) == 1, (expected, notes)
     assert not any("acl_" in note for note in notes)
@@ -256,7 +256,8 @@ def test_a_root_queue_in_the_allocation_file_and_memory_alone(tmp_path: Path) ->
     text = "<allocations><queue name='root'><maxResources>50%</maxResources><queue name='a'/><queue name='b'/></queue></allocations>"
     found = imported(tmp_path, text)
     assert [queue.name for queue in found.instance.queues] == ["a", "b"]
-    assert any("compares queues by memory alone" in note for note in found.notes)
+    assert any("only memory counts, as the policy fair compares queues by memory alone" in note for note in found.notes)
+    assert (found.options, found.notion) == ({"only": "memory"}, "drfh:only=memory")
     assert any("1 configured Fair Scheduler queue has root.maxResources" in note for note in found.notes)
 
 
