@@ -316,6 +316,7 @@ def _load(name: str) -> Any:
     module, _, example = next(commands[name] for commands in _PANELS.values() if name in commands)
     from fairopt.commands.in_options import knows
     from fairopt.commands.outputs import guarded
+    from fairopt.commands.repeated import read_repeated
     from fairopt.commands.retired import take_retired
     from fairopt.commands.usage import show_values
 
@@ -336,6 +337,7 @@ def _load(name: str) -> Any:
             each.params.append(max_bytes())
         show_values(each)
         knows(each)
+        read_repeated(each)
         take_retired(f"{name} {leaf}" if group else name, each)
     return command
 

@@ -8,11 +8,12 @@ from typing import Protocol, TypeVar
 
 from fairopt.clusters.imported import LeftOut
 from fairopt.errors import InvalidInstance
-from fairopt.wording import plural
+from fairopt.wording import joined, named, plural
 
 __all__ = ["Account"]
 
 T = TypeVar("T")
+_MOST = 5  # names in a note
 
 
 class _Placed(Protocol):
@@ -51,6 +52,7 @@ class Account:
         self.left_out: list[LeftOut] = []
         self.notes: list[str] = []
         self.summary: dict[str, object] = {}
+        self._named: dict[tuple[str, str], tuple[int, list[str]]] = {}  # place of the note, and of whom it is
 
     def leave_out(self, what: str, where: str, why: str, number: float = 1.0) -> None:
         """Remember a record that is left out of the instance."""
@@ -91,6 +93,22 @@ class Account:
         """Add a note on the instance as a whole, once."""
         if text not in self.notes:
             self.notes.append(text)
+
+    def note_of(self, what: str, name: str, text: str) -> None:
+        """Add a note on one queue, node or namespace; where the same holds of several, one note says so of all of them.
+
+        >>> account = Account(False)
+        >>> for name in "ab":
+        ...     account.note_of("queue", name, "deserves nothing")
+        >>> account.notes
+        ['each of 2 queues (a and b) deserves nothing']
+        """
+        place, names = self._named.setdefault((what, text), (len(self.notes), []))
+        if name in names:
+            return
+        names.append(name)
+        listed = f"each of {plural(len(names), what)} ({joined([named(each) for each in names], _MOST)})" if len(names) > 1 else f'"{name}"'
+        self.notes[place : place + (len(names) > 1)] = [f"{listed} {text}"]
 
     def reasons(self) -> str:
         """Return why records were left out, for the message of an export of which nothing is left."""

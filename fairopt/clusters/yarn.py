@@ -201,7 +201,9 @@ def _tree(
         known = found(name)
         queue_of[name] = known or name
         if known is None:
-            account.note(f'no queue of the scheduler is "{name}", which applications name: it is in the root, with weight 1')
+            account.note_of(
+                "queue", name, "is named by applications, and the scheduler has no such queue: it is in the root, with weight 1"
+            )
             more.append(Queue(name))
     parents = {queue.parent for queue in forest.queues}
     working: dict[str, set[str]] = {}

@@ -125,7 +125,7 @@ def _fitted(path: str, guarantee: Mapping[str, float], limit: Mapping[str, float
     """Return a guarantee that is within its limit, and nothing where nothing is guaranteed."""
     within = {resource: min(amount, limit.get(resource, amount)) for resource, amount in guarantee.items()}
     if any(guarantee[resource] > amount * (1 + WRITTEN) for resource, amount in within.items()):
-        account.note(f'"{path}" is guaranteed more than its limit: here its guarantee is its limit')
+        account.note_of("queue", path, "is guaranteed more than its limit: here its guarantee is its limit")
     return within if any(within.values()) else {}
 
 
@@ -139,7 +139,8 @@ def _stated(part: Part, total: Mapping[str, float], path: str, account: Account)
         return {resource: limit[resource] for resource in names if resource in total}
     unstated = [resource for resource, amount in limit.items() if total.get(resource) and not amount and resource not in ("cpu", "memory")]
     if unstated:
-        account.note(f'"{path}" has a limit of 0 for {joined(unstated, 3)}, which an answer also has if none is stated: here it has none')
+        why = "which an answer also has if none is stated: here it has none"
+        account.note_of("queue", path, f"has a limit of 0 for {joined(unstated, 3)}, {why}")
     return {resource: amount for resource, amount in limit.items() if resource in total and resource not in unstated}
 
 
@@ -148,7 +149,7 @@ def _positive(weights: Mapping[str, float], account: Account) -> dict[str, float
     least = min((weight for weight in weights.values() if weight), default=1.0)
     for path, weight in weights.items():
         if not weight and len(weights) > 1:
-            account.note(f'"{path}" has no capacity of its own: its weight is {_LEAST:g} of the least beside it')
+            account.note_of("queue", path, f"has no capacity of its own: its weight is {_LEAST:g} of the least beside it")
     return {path: weight or (least * _LEAST if len(weights) > 1 else 1.0) for path, weight in weights.items()}
 
 

@@ -336,5 +336,5 @@ def _offer(node: Node, resources: list[str], account: Account) -> list[float]:
     """Return what a node offers: allocatable minus reserved."""
     for resource, amount in node.reserved.items():
         if amount > node.allocatable.get(resource, 0):
-            account.note(f"the DaemonSet and static pods of some nodes ask for more than is allocatable, such as {resource} of {node.name}")
+            account.note_of("node", node.name, f"has DaemonSet and static pods that ask for more {resource} than is allocatable")
     return [in_units(r, max(node.allocatable.get(r, 0) - node.reserved.get(r, 0), 0)) for r in resources]

@@ -46,7 +46,6 @@ class KAI(SchedulerQueues):
     """Queues of KAI."""
 
     name = "KAI"
-    within = True
 
     def __init__(self, parts: Sequence[Part], cluster: Cluster, account: Account) -> None:
         listed = by_name(parts, account)
@@ -72,16 +71,14 @@ class KAI(SchedulerQueues):
             limit = {resource: most for resource, most in limits[name].items() if math.isfinite(most)}
             for resource, own in guarantees[name].items():
                 if own > limit.get(resource, own) > 0:
-                    account.note(f'the limit of "{name}" is less than its quota of {resource}, and is its guarantee')
+                    account.note_of("queue", name, f"has a limit that is less than its quota of {resource}, and is its guarantee")
             guarantee = {resource: min(own, limit.get(resource, own)) for resource, own in guarantees[name].items()}
             lent = {resources[kind]: part["spec"].get("resources").get(kind).get("lendingLimit") for kind in resources}
             weights = {kind: part["spec"].get("resources").get(kind).get("overQuotaWeight").number(0.0) for kind in resources}
             weight = weights["gpu" if cluster.total.get(gpu) else "cpu"]
             if len(set(weights.values())) > 1:
-                account.note(
-                    f'"{name}" has different weights over quota for its resources: here it has one, {weight:g}, that of '
-                    f"{'GPUs' if cluster.total.get(gpu) else 'CPUs'}"
-                )
+                which = "GPUs" if cluster.total.get(gpu) else "CPUs"
+                account.note_of("queue", name, f"has different weights over quota for its resources: here it has one, that of {which}")
             self.queues.append(
                 made(
                     part,

@@ -118,7 +118,7 @@ class Kueue(SchedulerQueues):
         if name:
             return name if name in local else None
         if len(set(local.values())) > 1 and _DEFAULT not in local:
-            self._account.note(f'pods of "{namespace}" that name none of its LocalQueues are in no ClusterQueue')
+            self._account.note_of("namespace", namespace, "has pods that name none of its LocalQueues: they are in no ClusterQueue")
             return None
         return _DEFAULT if _DEFAULT in local else next(iter(local), None)
 

@@ -81,7 +81,7 @@ def queues_of(
         spaces.setdefault(pod.space, set()).add(pod.owner)
     for namespace in [namespace for namespace in limits if spaces.get(namespace, {namespace}) != {namespace}]:
         limits |= dict.fromkeys(spaces[namespace], limits[namespace])
-        account.note(f'the ResourceQuota of "{namespace}" limits each of its LocalQueues, not their sum: a relaxation')
+        account.note_of("namespace", namespace, "has a ResourceQuota, which limits each of its LocalQueues, not their sum: a relaxation")
         if namespace not in spaces[namespace]:
             del limits[namespace]
     lacking = sorted(set(limits) - set(several))
@@ -96,7 +96,7 @@ def queues_of(
         limit = _least(limits.get(owner, {}), own_limits.get((owner, queue), {}))
         queues.append(Queue(name(owner, queue), queue, weight, limit=limit, order=order))
         if owner in limits and len(several[owner]) > 1:
-            account.note(f'the ResourceQuota of "{owner}" limits each of its queues, not their sum: a relaxation')
+            account.note_of("namespace", owner, "has a ResourceQuota, which limits each of its queues, not their sum: a relaxation")
     forest = Forest(tuple(queues))
     if system:
         counted = system.counted or limited_resources(system.queues, Cluster.of(nodes))

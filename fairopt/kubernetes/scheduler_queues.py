@@ -119,7 +119,7 @@ class SchedulerQueues(ABC):
 def limited_resources(queues: Sequence[Queue], cluster: Cluster) -> tuple[str, ...]:
     """Return the resources of quotas that are no larger than the cluster, where those of other resources are; empty: all of them.
 
-    A queue that is guaranteed all that there is never borrows, so that resource does not count in what queues have beyond quotas.
+    A queue that is guaranteed more than there is never borrows, so that resource does not count in what queues have beyond quotas.
     """
     known: dict[str, bool] = {}
     for queue in queues:
@@ -130,7 +130,7 @@ def limited_resources(queues: Sequence[Queue], cluster: Cluster) -> tuple[str, .
             for resource, amount in quota.guarantee.items()
         ]
         for amount, there, resource in (*whole, *parts):
-            known[resource] = known.get(resource, True) and amount >= there
+            known[resource] = known.get(resource, True) and amount > there
     limited = tuple(resource for resource, unlimited in known.items() if not unlimited)
     return limited if len(limited) < len(known) else ()
 

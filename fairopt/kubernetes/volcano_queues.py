@@ -173,6 +173,6 @@ def _deserved_weights(
     least = min((weight for weight in weights.values() if weight), default=1.0)
     for name, weight in weights.items():
         if not weight:
-            account.note(f'"{name}" deserves nothing: its weight is {_LEAST:g} of the least of the others')
+            account.note_of("queue", name, f"deserves nothing: its weight is {_LEAST:g} of the least of the others")
             weights[name] = least * _LEAST
     return weights

@@ -100,8 +100,8 @@ class Associations:
                 else:
                     self.merged.add(key[0])
             if key in self.weight and as_text:
-                name = f"{key[0]}/{key[1]}"
-                account.note(f"{name} has several associations, and no column Partition (sshare -m) tells them apart: the largest counts")
+                why = "has several associations, and no column Partition (sshare -m) tells them apart: the largest counts"
+                account.note_of("user", f"{key[0]}/{key[1]}", why)
                 shares = max(shares, self.weight[key])
             self.weight[key], self.limits[key] = shares, limit
             if not key[1]:

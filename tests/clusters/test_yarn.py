@@ -129,7 +129,7 @@ def test_queues_of_the_capacity_scheduler(tmp_path: Path) -> None:
     assert result.options == {"guarantees": "surplus"}
     assert result.to_frame()["weight"].to_dict() == {"adhoc": 25, "eng.dev": 25, "eng.prod": 50, "gone": 1}
     for text in (
-        'no queue of the scheduler is "gone"',
+        '"gone" is named by applications, and the scheduler has no such queue',
         "one user holds at most user-limit-factor times",
         '"spare" has no capacity of its own',
         "no user is in the queue",

@@ -317,8 +317,8 @@ def test_kai_queues(folder: Path) -> None:
     assert result.options == {"guarantees": "surplus"}
     assert result.notion == "drfh:guarantees=surplus"
     texts = [
-        'the limit of "b" is less than its quota',
-        '"b" has different weights',
+        '"b" has a limit that is less than its quota of nvidia.com/gpu',
+        "each of 2 queues (top and b) has different weights over quota for its resources: here it has one, that of GPUs",
         "the limit of memory is 0 or unset in 1 queue (b): KAI starts nothing there that asks for it; -1 is no limit",
     ]
     for text in texts:
@@ -381,6 +381,19 @@ def test_where_quotas_of_other_resources_are_unlimited_gpus_count_alone(tmp_path
     assert fo.solve(result.instance, result.notion).tasks_per_user == pytest.approx([4, 4])
     assert fo.solve(result.instance, "drfh:guarantees=surplus").tasks_per_user[0] < 3.9
     assert sum("only nvidia.com/gpu counts, as the quotas of other resources are unlimited" in note for note in result.notes) == 1
+
+
+def test_what_holds_of_many_queues_is_said_once(folder: Path) -> None:
+    """Ten queues with weights that differ by resource, an unset limit and a quota of -1: a sentence each, with how many, and no more."""
+    unlike = "gpu: {quota: 1, limit: -1, overQuotaWeight: 2}, cpu: {quota: -1, limit: -1}, memory: {quota: -1}"
+    text = "".join(kai(f"q{k}", unlike) for k in range(10))
+    result = imported(folder, text, [pod("p", "shop", {"kai.scheduler/queue": "q1"}, gpu="1")])
+    assert [note.partition(" (")[0] for note in result.notes if "q1" in note or "q0" in note][:2] == [
+        "the limit of memory is 0 or unset in 10 queues",
+        "each of 10 queues",
+    ]
+    assert sum("different weights" in note for note in result.notes) == 1
+    assert not any("guarantees of cpu" in note or "guarantees of memory" in note for note in result.notes)
 
 
 def test_priorities_of_kai_are_compared_among_siblings(folder: Path) -> None:
