@@ -62,9 +62,9 @@ def test_of_two_values_none_is_lost(pool: Path, arguments: list[str], message: s
 
 
 def test_the_same_value_twice_and_what_can_be_repeated(pool: Path) -> None:
-    """They are as before; a value that looks like an option is a value."""
+    """They are as before."""
     run("solve", pool, "--notion", "drfh", "--notion", "drfh", "--json", "--json")
-    changed = json.loads(run("solve", pool, "--set", "users.a.weight=2", "--set", "users.b.weight=2", "--json").stdout)
-    assert [user["weight"] for user in changed["users"]] == [2, 2]
+    changed = json.loads(run("solve", pool, "--set", "users.a.tasks=1", "--set", "users.b.tasks=1", "--json").stdout)
+    assert [user["tasks"] for user in changed["users"]] == pytest.approx([1, 1])
     numbers = json.loads(run("frontier", pool, "--notions", "drfh", "--alphas", "1", "--fds", "2:-1", "--fds=2:-4", "--json").stdout)
-    assert numbers["schema"] == 1
+    assert sum("fds" in json.dumps(point) for point in numbers["points"]) == 2
