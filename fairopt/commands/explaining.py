@@ -24,11 +24,13 @@ from fairopt.commands.options import (
     Json,
     JsonOutput,
     Only,
+    Partitions,
     QueueShare,
     ResourceWeights,
     Rules,
     Sharing,
     Usage,
+    billed,
     counts,
     read_instance,
     refuse_counts,
@@ -77,6 +79,7 @@ def explain(
     ] = None,
     usage: Usage = None,
     billing: Billing = None,
+    partitions: Partitions = None,
     against: Annotated[
         str | None,
         typer.Option(
@@ -120,10 +123,10 @@ def explain(
         refuse_counts(counts(resource_weights, only), "give it in --schedule, as in drfh:best-fit:only=gpu")
     if integral and (schedule is not None or allocation is not None):
         raise typer.BadParameter("--integral works with --notion only", param_hint="--integral")
-    if scheduler is None and (usage is not None or billing is not None):
+    of_jobs = {"--usage": usage, "--billing": billing, "--partitions": partitions}
+    if scheduler is None and (given_too := [option for option, value in of_jobs.items() if value is not None]):
         raise typer.BadParameter(
-            "it belongs to a scheduler of jobs; give --scheduler fairtree:half_life=7d, or leave it out",
-            param_hint="--usage" if usage is not None else "--billing",
+            "it belongs to a scheduler of jobs; give --scheduler fairtree:half_life=7d, or leave it out", param_hint=given_too[0]
         )
     if scheduler is not None:
         others = {
@@ -144,7 +147,7 @@ def explain(
             raise typer.BadParameter(f"a scheduler of jobs has no notion; leave {joined(given_too)} out", param_hint="--scheduler")
     instance = read_instance(file, changes, rules)
     if scheduler is not None:
-        _explain_priority(instance, user or str(queue), scheduler, usage, billing, allocation, form, output)
+        _explain_priority(instance, user or str(queue), scheduler, usage, billed(billing, partitions), allocation, form, output)
         return
     names = [each.name for each in instance.queues]
     if user is not None and user not in instance.users and user in names:
@@ -195,7 +198,7 @@ def _explain_priority(
     name: str,
     scheduler: str,
     usage: Path | None,
-    billing: str | None,
+    billing: str | Path | None,
     allocation: Path | None,
     form: str,
     output: Path | None,

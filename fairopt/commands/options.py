@@ -14,6 +14,7 @@ import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import work
 from fairopt.commands.outputs import Written
+from fairopt.commands.retired import warn_retired
 from fairopt.files.limits import reading_limit
 from fairopt.registry import words as parts
 from fairopt.reporting import tables
@@ -38,6 +39,7 @@ __all__ = [
     "Notions",
     "Only",
     "Output",
+    "Partitions",
     "Plot",
     "PlotEnvy",
     "PlotPath",
@@ -54,6 +56,7 @@ __all__ = [
     "Top",
     "Workers",
     "at_least_one",
+    "billed",
     "change",
     "choose_users",
     "counts",
@@ -126,9 +129,12 @@ Billing = Annotated[
     str | None,
     typer.Option(
         metavar="WEIGHTS",
-        help="What a task is billed a second, in which usage is counted: cpu=1,gres/gpu=8, max:cpu=1,gpu=8 for the largest, or the file of "
-        "scontrol show partitions. Default with --usage: the cores.",
+        help="What a task is billed a second, in which usage is counted: cpu=1,gres/gpu=8, or max:cpu=1,gpu=8 for the largest. Default "
+        "with --usage: the cores.",
     ),
+]
+Partitions = Annotated[
+    Path | None, typer.Option("--partitions", metavar="FILE", help="What a task is billed, as scontrol show partitions (text) states it.")
 ]
 Exact = Annotated[
     bool,
@@ -336,6 +342,17 @@ def read_preference(path: Path, instance: fo.Instance) -> FloatArray | ExactArra
     from fairopt.tables import aligned, read
 
     return as_written([[row["weight"]] for row in aligned(read(path, MATRIX), instance.users, ["weight"])]).ravel()
+
+
+def billed(billing: str | None, partitions: Path | None) -> str | Path | None:
+    """Return what a task is billed: weights, or a file of partitions."""
+    if partitions is None:
+        if billing is not None and ("=" not in billing or Path(billing).is_file()):
+            warn_retired(f"--billing {billing}", new=f"--partitions {billing}")
+        return billing
+    if billing is not None:
+        raise typer.BadParameter("--billing states it already; give one of them", param_hint="--partitions")
+    return partitions
 
 
 def counts(resource_weights: str | None, only: str | None) -> dict[str, Any]:

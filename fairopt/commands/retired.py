@@ -39,6 +39,9 @@ RETIRED["export yarn"]["--scheduler"] = "--yarn-scheduler"
 
 REWRITTEN = {
     "schedule FILE --criterion drfh --placement best-fit": "schedule FILE --schedule drfh:best-fit",
+    "solve FILE --notion bbf --prefer utilization": "solve FILE --notion bbf:prefer=utilization",
+    "simulate ... --billing partitions.txt": "simulate ... --partitions partitions.txt",
+    "explain ... --billing partitions.txt": "explain ... --partitions partitions.txt",
     "compare FILE --what-if PATH=VALUE": "what-if FILE --set PATH=VALUE",
     "compare FILE OTHER": "what-if FILE OTHER",
     "simulate ... -o samples.parquet": "simulate ... --by time -o samples.parquet",

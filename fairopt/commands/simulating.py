@@ -11,7 +11,7 @@ import typer
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import INTERRUPTED, Bar, check_page, choose_form, draw, hand_over, say, work
-from fairopt.commands.options import Billing, ClusterChanges, Json, Resume, Usage, read_instance
+from fairopt.commands.options import Billing, ClusterChanges, Json, Partitions, Resume, Usage, billed, read_instance
 from fairopt.commands.outputs import Written
 from fairopt.commands.retired import warn_retired
 from fairopt.files import first_line
@@ -81,6 +81,7 @@ def simulate(
     ] = None,
     usage: Usage = None,
     billing: Billing = None,
+    partitions: Partitions = None,
     resume: Resume = None,
     lenient: Annotated[bool, typer.Option("--lenient", help="Leave out bad rows, and count them.")] = False,
     changes: ClusterChanges = None,
@@ -157,7 +158,7 @@ def simulate(
         say("warning", f"{plural(len(jobs.left_out), 'row')} left out; the first: {jobs.left_out[0]}")
     bar = Bar("tasks", jobs.n_tasks)
     ended = threading.Event()
-    schedulers = scheduler or ["drfh:best-fit"]
+    schedulers, bill = scheduler or ["drfh:best-fit"], billed(billing, partitions)
     written = any(path is not None for path in (output, plot, report))
     if len(schedulers) > 1:
         several = work(
@@ -171,7 +172,7 @@ def simulate(
                 step=step,
                 resume=resume,
                 usage=usage,
-                billing=billing,
+                billing=bill,
                 done=lambda name, now, tasks: bar.reach(tasks, what=name),
                 stopped=ended.is_set,
             ),
@@ -205,7 +206,7 @@ def simulate(
             regret=regret,
             resume=resume,
             usage=usage,
-            billing=billing,
+            billing=bill,
             done=lambda now, tasks: bar.reach(tasks),
             stopped=ended.is_set,
         ),

@@ -41,6 +41,7 @@ from fairopt.commands.options import (
     read_utility,
     with_rules,
 )
+from fairopt.commands.retired import warn_retired
 from fairopt.instance import FloatArray
 from fairopt.registry import words
 from fairopt.solving import best_found, checked
@@ -110,9 +111,9 @@ def solve(
     prefer: Annotated[
         str | None,
         typer.Option(
-            metavar="utilization|FILE",
-            help="For bbf, psdsf: which of all fair allocations to choose: the one with the highest utilization, or of the largest "
-            "weighted number of tasks, with the weights of a table (columns user, weight).",
+            metavar="FILE",
+            help="For bbf, psdsf: of all fair allocations, choose the one with the largest weighted number of tasks, with the weights of "
+            "this table (columns user, weight). Of the highest utilization: --notion bbf:prefer=utilization.",
             rich_help_panel=_OF_NOTIONS,
         ),
     ] = None,
@@ -178,6 +179,8 @@ def solve(
         solver = "best-response"  # the other engine of psdsf, for large markets, records no sweeps
     if plot_polytope is not None and solver != "trajectory":
         raise typer.BadParameter("only one engine has a path to draw; add --solver trajectory", param_hint="--plot-polytope")
+    if prefer == "utilization":
+        warn_retired("--prefer utilization", new=f"--notion {notion}:prefer=utilization")
     started = time.perf_counter()
     instance = read_instance(file, changes, rules)
     choice.require(instance)

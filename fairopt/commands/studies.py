@@ -69,7 +69,7 @@ def study(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Save all rows in study.parquet in this folder (or in this .parquet file). If the study is stopped, or asked for more "
+            help="Save all rows in study.parquet in this folder. If the study is stopped, or asked for more "
             "seeds or instances, the same command continues from there.",
         ),
         Written(own=True),

@@ -15,6 +15,7 @@ from fairopt.commands.retired import RETIRED, REWRITTEN
 
 LAB = EXAMPLES / "gpu-lab"
 DRF = EXAMPLES / "drf.yaml"
+BBF = EXAMPLES / "bbf-section-5.yaml"
 TASKS = ("--set", "users.A.tasks=4", "--set", "users.B.tasks=4")
 LEAVES = [(command, old, new) for command, names in RETIRED.items() for old, new in names.items()]
 
@@ -82,6 +83,32 @@ def test_criterion_and_placement() -> None:
     assert flat(old.stderr) == "warning: --criterion and --placement are now --schedule drf:best-fit; they go away in 1.0"
     assert old.stdout == run("schedule", DRF, "--schedule", "drf:best-fit", "--csv").stdout
     assert "give --schedule only" in flat(run("schedule", DRF, "--criterion", "drf", "--schedule", "drf", status=2).stderr)
+
+
+def test_prefer_takes_a_file() -> None:
+    """The word is an option of the notion."""
+    old = run("solve", BBF, "--notion", "bbf", "--prefer", "utilization", "--csv")
+    assert flat(old.stderr) == "warning: --prefer utilization is now --notion bbf:prefer=utilization; it goes away in 1.0"
+    assert old.stdout == run("solve", BBF, "--notion", "bbf:prefer=utilization", "--csv").stdout
+
+
+def test_billing_takes_weights(tmp_path: Path) -> None:
+    """A file of partitions has an option of its own, as in ``import slurm``; b is billed its GPU as nine cores."""
+    (tmp_path / "jobs.csv").write_text("user,submit_s,run_s,tasks,cpu,gpu\na,0,10,40,1,0\nb,0,10,40,1,1\n")
+    (tmp_path / "usage.csv").write_text("name,usage\na,100\n")
+    users = "users: [{name: a, demand: {cpu: 1}}, {name: b, demand: {cpu: 1}}]"
+    (tmp_path / "c.yaml").write_text(f"servers: [{{name: s, capacity: {{cpu: 4, gpu: 4}}}}]\n{users}\n")
+    (tmp_path / "partitions.txt").write_text("PartitionName=p\n   TRESBillingWeights=CPU=1.0,GRES/gpu=8\n\n")
+    base = ["simulate", tmp_path / "jobs.csv", "--cluster", tmp_path / "c.yaml", "--usage", tmp_path / "usage.csv"]
+    base += ["--scheduler", "fairtree"]
+    new = run(*base, "--partitions", tmp_path / "partitions.txt", "--csv")
+    old = run(*base, "--billing", tmp_path / "partitions.txt", "--csv")
+    assert "partitions.txt; it goes away in 1.0" in flat(old.stderr)
+    assert "1.0" not in flat(new.stderr)
+    assert old.stdout == new.stdout == run(*base, "--billing", "cpu=1,gpu=8", "--csv").stdout
+    assert new.stdout != run(*base, "--billing", "cpu=1", "--csv").stdout
+    both = run(*base, "--partitions", tmp_path / "partitions.txt", "--billing", "cpu=1", status=2)
+    assert "--partitions: --billing states it already; give one of them" in flat(both.stderr)
 
 
 def test_compare_what_if() -> None:

@@ -287,6 +287,18 @@ def test_a_parent_that_says_nothing_deserves_what_its_children_do(folder: Path) 
     assert by_name(imported(folder, text, [pod("p", "shop", {MARK: "a"})]))["top"].weight == pytest.approx(0.3)
 
 
+@pytest.mark.parametrize(("cores", "options"), [(9999, {"guarantees": "surplus", "only": GPU}), (40, {"guarantees": "surplus"})])
+def test_of_what_every_quota_exceeds_nobody_borrows(folder: Path, cores: int, options: dict[str, str]) -> None:
+    """40 cores and 10 GPUs: quotas of 9999 cores are no limit, so only GPUs count; quotas of all 40 are quotas."""
+    head = "---\napiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {{name: {}}}\n"
+    amounts = f'[{{name: cpu, nominalQuota: {cores}}}, {{name: "{GPU}", nominalQuota: 3}}]'
+    group = f'{{coveredResources: [cpu, "{GPU}"], flavors: [{{name: any, resources: {amounts}}}]}}'
+    spec = f"spec: {{cohortName: c, resourceGroups: [{group}]}}\n"
+    text = FLAVORS + "".join(head.format(name) + spec + local_queue(f"of-{name}", name) for name in "ab")
+    result = imported(folder, text, [pod("p", "of-a", gpu="1"), pod("q", "of-b", gpu="1")])
+    assert result.options == options
+
+
 # KAI -----------------------------------------------------------------------------------------------------------------------------
 
 
