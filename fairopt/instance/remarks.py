@@ -25,11 +25,12 @@ from fairopt.instance.queues import Queue, Quota
 from fairopt.instance.tolerances import FITS
 from fairopt.instance.tree import Tree
 from fairopt.instance.units import bare_amount
-from fairopt.wording import joined, named, percent
+from fairopt.wording import joined, named, percent, plural
 
 __all__ = ["remarks"]
 
 _MOST = 5  # names in a list
+_FEW = 3  # queues of which a sentence each is said
 _DIGITS = 9  # of a sum, without the error of its last digits
 
 
@@ -135,23 +136,34 @@ def _of_group(instance: Instance, tree: Tree, quotas: list[_OnServers], group: s
                 f"guarantees of {resource} exceed {group or 'the cluster'} by {said(below[0] - there[r])}: {whose}, "
                 f"and there are {said(there[r])}; not all of them can be met"
             )
+        beyond, above = dict[str, str](), dict[str, str]()
         for node in tree.downwards():
             if not node:
                 continue
             name = named(tree.name(node))
             if _more(owed[node], limit[node]):
                 whose = f" ({_whose(instance, tree, node, own, below, of_users[:, r], said)})" if below[node] > own[node] else ""
-                yield (
+                beyond[name] = (
                     f"the queue {name}, with what is in it, is guaranteed {said(owed[node])} {resource}{on}{whose}, "
                     f"but its limit is {said(limit[node])}; what is guaranteed beyond the limit will not be met"
                 )
             elif own[node] and _more(below[node], own[node]):
                 whose = _whose(instance, tree, node, own, below, of_users[:, r], said)
-                yield (
+                above[name] = (
                     f"what is in the queue {name} is guaranteed {said(below[node])} {resource}{on} together ({whose}), "
                     f"{said(below[node] - own[node])} more than the queue itself ({said(own[node])}); "
                     "what is guaranteed below a queue adds to its own guarantee"
                 )
+        yield from _shortened(beyond)
+        yield from _shortened(above)
+
+
+def _shortened(sentences: dict[str, str]) -> list[str]:
+    """Return sentences on queues; of many, the first, with the names of the others."""
+    if len(sentences) <= _FEW:
+        return list(sentences.values())
+    first, *others = sentences
+    return [f"{sentences[first]}; the same holds of {plural(len(others), 'other queue')}: {joined(others, _MOST)}"]
 
 
 def _whose(

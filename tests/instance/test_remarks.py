@@ -138,3 +138,13 @@ def test_solve_says_it(caplog: pytest.LogCaptureFixture) -> None:
         fo.solve(instance, "drfh")
     assert caplog.messages == list(remarks(instance))
     assert len(caplog.messages) == 1
+
+
+def test_what_holds_of_many_queues_is_one_sentence() -> None:
+    """Ten queues guaranteed 1, with one of 1.5 in each: the first in full, the others by name and number."""
+    above = [fo.Queue(f"q{k}", guarantee={"gpu": 1}) for k in range(10)]
+    within = [fo.Queue(f"p{k}", parent=f"q{k}", guarantee={"gpu": 1.5}) for k in range(10)]
+    assert remarks(lab(*above, *within, queue_of=[queue.name for queue in within])) == (
+        "what is in the queue q0 is guaranteed 1.5 gpu together (p0 1.5), 0.5 more than the queue itself (1); what is guaranteed below a "
+        "queue adds to its own guarantee; the same holds of 9 other queues: q1, q2, q3, q4, q5 and 4 more",
+    )
