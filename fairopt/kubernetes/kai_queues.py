@@ -5,9 +5,9 @@
 **Quota.** A guarantee, of which ``lendingLimit`` may be lent. KAI grants a queue its quota within what the queue above gets. Here a
 guarantee is real whatever is above, so it is cut:
 
-    g[q,r] = min(quota[q,r], g[p,r]) min(1, g[p,r] / sum of min(quota[c,r], g[p,r]) over the children c of p),   p the parent of q,
+    g[q,r] = w[q,r] min(1, g[p,r] / sum of w[c,r] over the children c of p),   w[q,r] = min(quota[q,r], limit[q,r], g[p,r]),   p the parent.
 
-and no more than the limit. -1 is as much as there is above. Where all queues in a queue, and it itself, have -1 of a resource, nobody
+-1 is as much as there is above. Where all queues in a queue, and it itself, have -1 of a resource, nobody
 comes before the others, and the quota is no guarantee. A resource of which all queues have -1 does not count in shares.
 
 **Weight.** ``overQuotaWeight``: an instance has one for all resources, so that of GPUs counts if the cluster has GPUs.
@@ -64,15 +64,15 @@ class KAI(SchedulerQueues):
         quotas, limits = (_amounts(listed, resources, key) for key in ("quota", "limit"))
         free = [resource for resource in resources.values() if all(math.isinf(quota[resource]) for quota in quotas.values())]
         self.counted = tuple(resource for resource in resources.values() if resource not in free) if free else ()
-        guarantees = _guarantees(quotas, parents, cluster, account)
+        guarantees = _guarantees(quotas, limits, parents, cluster, account)
         _note_closed(limits, cluster, account)
         self.queues = []
         for name, part in listed.items():
             limit = {resource: most for resource, most in limits[name].items() if math.isfinite(most)}
-            for resource, own in guarantees[name].items():
-                if own > limit.get(resource, own) > 0:
+            for resource, own in quotas[name].items():
+                if math.inf > own > limit.get(resource, own) > 0:
                     account.note_of("queue", name, f"has a limit that is less than its quota of {resource}, and is its guarantee")
-            guarantee = {resource: min(own, limit.get(resource, own)) for resource, own in guarantees[name].items()}
+            guarantee = guarantees[name]
             lent = {resources[kind]: part["spec"].get("resources").get(kind).get("lendingLimit") for kind in resources}
             weights = {kind: part["spec"].get("resources").get(kind).get("overQuotaWeight").number(0.0) for kind in resources}
             weight = weights["gpu" if cluster.total.get(gpu) else "cpu"]
@@ -148,7 +148,7 @@ def _amount(part: Part) -> float:
     return math.inf if part.value == -1 else part.number(0.0)
 
 
-def _guarantees(quotas: _Amounts, parents: Mapping[str, str | None], cluster: Cluster, account: Account) -> _Amounts:
+def _guarantees(quotas: _Amounts, limits: _Amounts, parents: Mapping[str, str | None], cluster: Cluster, account: Account) -> _Amounts:
     """Return the guarantee of each queue by resource, as the docstring of the module says; a resource without one is left out."""
     result: _Amounts = {name: {} for name in quotas}
     children: dict[str | None, list[str]] = {}
@@ -164,13 +164,13 @@ def _guarantees(quotas: _Amounts, parents: Mapping[str, str | None], cluster: Cl
             for name in names:
                 divide(name, resource, math.inf)
             return
-        bound = cluster.total.get(resource, 0.0) if math.isinf(most) else most
-        within = {name: min(amount, bound) if math.isfinite(most) or math.isinf(amount) else amount for name, amount in own.items()}
+        there = cluster.total.get(resource, 0.0)
+        within = {name: min(there if math.isinf(amount) else amount, limits[name][resource], most) for name, amount in own.items()}
         together = sum(within.values())
         part = most / together if together > most else 1.0
         for name, amount in within.items():
             result[name][resource] = amount * part
-            if math.isfinite(own[name]) and result[name][resource] < own[name]:
+            if math.isfinite(own[name]) and result[name][resource] < min(own[name], limits[name][resource]):
                 cut.setdefault(resource, {})[name] = f"{named(name)} {figure(own[name])} to {figure(result[name][resource])}"
             divide(name, resource, result[name][resource])
 

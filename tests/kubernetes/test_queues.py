@@ -370,6 +370,13 @@ def test_a_quota_of_kai_holds_within_what_the_queue_above_gets(tmp_path: Path) -
     result = imported(tmp_path, text, pods)
     assert {name: by_name(result)[name].guarantee.get(GPU) for name in ("a", "b")} == pytest.approx({"a": 2.4, "b": 3.6})
 
+    text = of_gpus("top", 6, limit=", limit: 4") + of_gpus("a", 3, "top") + of_gpus("b", 3, "top") + of_gpus("c", 0)
+    result = imported(tmp_path, text, pods)  # no more than the limit of the queue above: 2 and 2
+    assert {name: by_name(result)[name].guarantee.get(GPU) for name in ("top", "a", "b")} == {"top": 4, "a": 2, "b": 2}
+    assert dict(zip(result.owners, fo.solve(result.instance, result.notion).tasks_per_user, strict=True)) == pytest.approx(
+        {"in-a": 2, "in-b": 2, "in-c": 4}
+    )
+
 
 def test_of_what_kai_limits_to_0_nothing_starts(tmp_path: Path) -> None:
     """8 GPUs, quotas of 2 and 2; a says no limit: 0, and 8 for b."""
