@@ -10,7 +10,9 @@ guarantee is real whatever is above, so it is cut:
 -1 is as much as there is above. Where all queues in a queue, and it itself, have -1 of a resource, nobody
 comes before the others, and the quota is no guarantee. A resource of which all queues have -1 does not count in shares.
 
-**Weight.** ``overQuotaWeight``: an instance has one for all resources, so that of GPUs counts if the cluster has GPUs.
+**Weight.** ``overQuotaWeight``: an instance has one for all resources, so that of GPUs counts if the cluster has GPUs. A queue of weight 0
+has no share beyond its quota, but KAI starts its pods after those of the queues beside it: its priority is below theirs, and its weight 1.
+Where nobody beside it has a weight, or its priority, it has the weight 1.
 
 **Priority.** A priority above or below 100 becomes a tier, counted from the tier of the queue above, if siblings have different priorities.
 KAI compares siblings only. So if all siblings in a queue have different priorities, the queue has the order "listed", and they stand in it
@@ -54,7 +56,9 @@ class KAI(SchedulerQueues):
         accelerators = sorted(resource for resource in cluster.total if resource.endswith("/gpu"))
         gpu = "nvidia.com/gpu" if "nvidia.com/gpu" in accelerators or not accelerators else accelerators[0]
         resources = {"gpu": gpu, "cpu": "cpu", "memory": "memory"}
-        priorities = {name: _whole(part["spec"].get("priority")) for name, part in listed.items()}
+        which = "gpu" if cluster.total.get(gpu) else "cpu"
+        weights = {name: _weight(part, which) for name, part in listed.items()}
+        priorities = _last({name: _whole(part["spec"].get("priority")) for name, part in listed.items()}, weights, parents, account)
         among: dict[str | None, set[int]] = {}
         for name, priority in priorities.items():
             among.setdefault(parents[name], set()).add(priority)
@@ -74,17 +78,15 @@ class KAI(SchedulerQueues):
                     account.note_of("queue", name, f"has a limit that is less than its quota of {resource}, and is its guarantee")
             guarantee = guarantees[name]
             lent = {resources[kind]: part["spec"].get("resources").get(kind).get("lendingLimit") for kind in resources}
-            weights = {kind: part["spec"].get("resources").get(kind).get("overQuotaWeight").number(0.0) for kind in resources}
-            weight = weights["gpu" if cluster.total.get(gpu) else "cpu"]
-            if len(set(weights.values())) > 1:
-                which = "GPUs" if cluster.total.get(gpu) else "CPUs"
-                account.note_of("queue", name, f"has different weights over quota for its resources: here it has one, that of {which}")
+            if any(_weight(part, kind) != weights[name] for kind in resources):
+                of = "GPUs" if which == "gpu" else "CPUs"
+                account.note_of("queue", name, f"has different weights over quota for its resources: here it has one, that of {of}")
             self.queues.append(
                 made(
                     part,
                     name,
                     parents[name],
-                    weight,
+                    weights[name] or 1.0,
                     guarantee if any(guarantee.values()) else {},
                     limit,
                     lending_limit={
@@ -114,6 +116,27 @@ class KAI(SchedulerQueues):
         names = {queue.name for queue in self.queues}
         name = marked(pod, _MARKS) or (_DEFAULT if pod.get("spec").get("schedulerName").text("") == _SCHEDULER else "")
         return name if name in names else None
+
+
+def _weight(part: Part, kind: str) -> float:
+    return part["spec"].get("resources").get(kind).get("overQuotaWeight").number(0.0)
+
+
+def _last(
+    priorities: Mapping[str, int], weights: Mapping[str, float], parents: Mapping[str, str | None], account: Account
+) -> dict[str, int]:
+    """Return the priority of each queue; one of weight 0 beside others that have a weight comes after all of them."""
+    beside: dict[str | None, list[str]] = {}
+    for name, parent in parents.items():
+        beside.setdefault(parent, []).append(name)
+    result = dict(priorities)
+    for names in beside.values():
+        alike = Counter(priorities[name] for name in names)
+        for name in names:
+            if weights[name] == 0 and alike[priorities[name]] > 1 and any(weights[other] for other in names):
+                result[name] = min(priorities[other] for other in names) - 1
+                account.note_of("queue", name, "has the weight 0 over quota: it gets what the queues beside it leave")
+    return result
 
 
 def _tiers(priorities: Mapping[str, int], parents: Mapping[str, str | None], among: Mapping[str | None, set[int]]) -> dict[str, int]:

@@ -402,6 +402,31 @@ def test_where_quotas_of_other_resources_are_unlimited_gpus_count_alone(tmp_path
     assert sum("only nvidia.com/gpu counts, as the quotas of other resources are unlimited" in note for note in result.notes) == 1
 
 
+@pytest.mark.parametrize(
+    ("weights", "tasks"),  # 8 GPUs for 9 pods each; a asks for 3 only
+    [
+        ((1, 1, 0), (3, 5, 0)),  # c is last: 3 for a, 5 for b
+        ((1, 0, 0), (3, 2.5, 2.5)),  # b and c divide what a leaves
+        ((0, 0, 0), (8 / 3, 8 / 3, 8 / 3)),  # nobody has a weight
+    ],
+)
+def test_weight_0_of_kai_is_last(tmp_path: Path, weights: tuple[int, ...], tasks: tuple[float, ...]) -> None:
+    """It has no share of its own, and starts what there is room for after the queues beside it."""
+    write(tmp_path, nodes=[node("n", 8)])
+    text = "".join(
+        kai(name, f"gpu: {{quota: 0, limit: -1, overQuotaWeight: {weight}}}, {_OPEN}") for name, weight in zip("abc", weights, strict=True)
+    )
+    pods = [
+        pod(f"{queue}{k}", f"in-{queue}", {"kai.scheduler/queue": queue}, gpu="1")
+        for queue in "abc"
+        for k in range(3 if queue == "a" else 9)
+    ]
+    result = imported(tmp_path, text, pods)
+    found = fo.solve(result.instance, "drfh", **result.options, only=GPU)
+    assert result.owners == ("in-a", "in-b", "in-c")
+    assert found.tasks_per_user == pytest.approx(tasks)
+
+
 def test_what_holds_of_many_queues_is_said_once(folder: Path) -> None:
     """Ten queues with weights that differ by resource, an unset limit and a quota of -1: a sentence each, with how many, and no more."""
     unlike = "gpu: {quota: 1, limit: -1, overQuotaWeight: 2}, cpu: {quota: -1, limit: -1}, memory: {quota: -1}"
@@ -435,9 +460,9 @@ def test_priorities_of_kai_are_compared_among_siblings(folder: Path) -> None:
 
 
 def test_a_kai_queue_without_resources_gets_nothing(folder: Path) -> None:
-    """All is 0; a weight of 0 gives nothing over the quota. Pods of the scheduler that name no queue are in the default queue."""
+    """All is 0, limits, too. Pods of the scheduler that name no queue are in the default queue."""
     result = imported(folder, kai("default-queue", ""), [pod("p", "shop", scheduler="kai-scheduler", gpu="1")])
-    assert by_name(result)["default-queue"] == fo.Queue("default-queue", weight=0, limit={GPU: 0, "cpu": 0, "memory": 0})
+    assert by_name(result)["default-queue"] == fo.Queue("default-queue", limit={GPU: 0, "cpu": 0, "memory": 0})
     assert by_name(result)["shop"].parent == "default-queue"
 
 
