@@ -422,7 +422,7 @@ def test_weight_0_of_kai_is_last(tmp_path: Path, weights: tuple[int, ...], tasks
         for k in range(3 if queue == "a" else 9)
     ]
     result = imported(tmp_path, text, pods)
-    found = fo.solve(result.instance, "drfh", **result.options, only=GPU)
+    found = fo.solve(result.instance, "drfh", **{**result.options, "only": GPU})
     assert result.owners == ("in-a", "in-b", "in-c")
     assert found.tasks_per_user == pytest.approx(tasks)
 
