@@ -166,11 +166,11 @@ def printable(text: str, keep: str = "") -> str:
 def named(label: str) -> str:
     """Return a label as a sentence can hold it: printable, and in quotes where it is not one plain word.
 
-    >>> named("node-1.rack"), named("the red team")
-    ('node-1.rack', '"the red team"')
+    >>> named("node-1.rack"), named("the red team"), named("")
+    ('node-1.rack', '"the red team"', '""')
     """
     shown = printable(label)
-    plain = all(c.isalnum() or c in "-_./:@#" for c in shown) and shown[-1] not in ".:/"
+    plain = all(c.isalnum() or c in "-_./:@#" for c in shown) and shown[-1:] not in ("", ".", ":", "/")
     return shown if plain else f'"{shown}"'
 
 

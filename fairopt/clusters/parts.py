@@ -10,11 +10,11 @@ cluster in ways that do not count here (0.6 and 0.4 fill one card, and take 1 an
 Parts are fractions, read from decimal text: 0.1 is 1/10, and ten of it fit.
 
 >>> parts = Parts()
->>> parts.taken(Fraction("0.4")), parts.taken(Fraction("1.5")), parts.taken(Fraction(2))
-(Fraction(1, 2), Fraction(3, 2), Fraction(2, 1))
+>>> [str(parts.taken(Fraction(amount))) for amount in ("0.4", "2")]
+['1/2', '2']
 >>> for note in parts.notes("GPU"):
 ...     print(note)
-a part of a GPU lies on one card: 0.4 takes an effective 1/2, as 2 fit on a card (1 task)
+a part of a GPU lies on one card: 0.4 takes an effective 1/2, as 2 fit on a card (1 task); shares and quotas count what it takes
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Parts:
                 f"{'fits' if effective_part(part) == 1 else 'fit'} on a card ({plural(self._number[part], what)})"
                 for part in rounded
             ]
-            found.append(f"a part of a {card} lies on one card: {joined(each, _MOST_SHOWN)}")
+            found.append(f"a part of a {card} lies on one card: {joined(each, _MOST_SHOWN)}; shares and quotas count what it takes")
         if rounded and len(self._number) > 1:
             shown = joined([str(plain(part)) for part in sorted(self._number)], _MOST_SHOWN)
             found.append(

@@ -9,6 +9,9 @@
 ``kai_queues``, ``kai_export``                    queues of KAI
 ``yunikorn_export``                               ``queues.yaml`` of YuniKorn
 ``quota_export``                                  a ResourceQuota for each namespace
+``cards``                                         parts of GPUs (KAI, HAMi)
+``devices``, ``device_claims``                    devices of nodes, and what pods claim of them (DRA)
+``device_selectors``                              the expressions that choose among devices
 ``objects``                                       objects of Kubernetes as YAML, and quantities
 ``pod_log``                                       a history of pods
 ================================================  =================================================================================

@@ -12,6 +12,7 @@ from typing import Any
 from fairopt.clusters.account import Account
 from fairopt.clusters.fields import Fields, Seen, declared
 from fairopt.clusters.json_export import Part
+from fairopt.kubernetes.devices import CONFIGURATION
 from fairopt.kubernetes.reading import kind_of
 
 __all__ = ["DECLARED", "OF_KIND", "note_fields"]
@@ -31,7 +32,7 @@ _POD = declared(
     read | topologySpreadConstraints | required spread over nodes is counted in a note, and so is required affinity between pods
     read | schedulerName, priorityClassName | its queue, and its class, which may be its owner
     noted | schedulingGates | it is not ready to be scheduled yet
-    noted | resourceClaims | devices that it claims
+    read | resourceClaims | devices that it claims
     noted | workloadRef, schedulingGroup | the gang that it belongs to
     ignored | priority, preemptionPolicy | the order of pods that wait, which divides nothing in the long run
     ignored | volumes | what it mounts; that a volume is on one node or in one zone is not in the export of pods
@@ -146,6 +147,53 @@ _OF_QUOTAS = {
     read | hard, scopes, scopeSelector | limits of requests; a quota of some pods only is left out
     """,
 }
+_OF_DEVICES = {
+    "DeviceClass": """
+    read | selectors, extendedResourceName | which devices are of it, and the resource that stands for them
+    noted | suitableNodes | the nodes that have its devices
+    ignored | config | how its devices are set up
+    """,
+    "ResourceSlice": """
+    read | driver, pool, nodeName, devices | the devices of a node
+    noted | sharedCounters | what partitions of a device share
+    ignored | nodeSelector, allNodes, perDeviceNodeSelection | devices of no single node are counted in a note
+    """,
+    "ResourceClaim": """
+    read | devices | what it asks for
+    """,
+    "ResourceClaimTemplate": """
+    read | spec | what its claims ask for
+    ignored | metadata | labels of its claims
+    """,
+}
+_DEVICE = declared(
+    "device",
+    """
+    read | name, attributes, capacity, nodeName, taints, basic | what selectors choose by, its node, and whether it is offered
+    noted | consumesCounters | what it shares with other partitions of the same device: each counts as a device of its own
+    noted | allowMultipleAllocations | that several claims may share it
+    ignored | nodeSelector, allNodes | devices of no single node are counted in a note
+    ignored | bindsToNode, bindingConditions, bindingFailureConditions | what must hold before a pod starts
+    """,
+)
+_DEVICE_REQUEST = declared(
+    "request for devices",
+    """
+    read | exactly, firstAvailable, deviceClassName, selectors, allocationMode, count, adminAccess | which devices, and how many
+    read | capacity | claims of a part of a device are counted in a note
+    noted | tolerations | taints of devices that it tolerates
+    ignored | name | its name
+    """,
+)
+_CONFIGURED = declared(
+    "configuration of Kueue in its resources",
+    """
+    read | deviceClassMappings | the resource that devices of a class are
+    noted | excludeResourcePrefixes | resources that no quota counts
+    noted | transformations | resources that count as others
+    ignored | quotaCheckStrategy | what Kueue says of resources without a quota
+    """,
+)
 OF_KIND: dict[tuple[str, str], Fields] = {
     **{(kind, "kueue.x-k8s.io"): declared(kind, text) for kind, text in _OF_KUEUE.items()},
     ("Queue", "scheduling.volcano.sh"): declared("Volcano queue", _OF_VOLCANO["Queue"]),
@@ -160,9 +208,12 @@ OF_KIND: dict[tuple[str, str], Fields] = {
     ("JobSet", "jobset.x-k8s.io"): declared("JobSet", _OF_JOBS["JobSet"]),
     **{("ElasticQuota", f"scheduling.{end}"): declared("ElasticQuota", _OF_QUOTAS["ElasticQuota"]) for end in ("sigs.k8s.io", "x-k8s.io")},
     ("ResourceQuota", ""): declared("ResourceQuota", _OF_QUOTAS["ResourceQuota"]),
+    **{(kind, "resource.k8s.io"): declared(kind, text) for kind, text in _OF_DEVICES.items()},
 }
 """The fields of each kind of object, with the group of its API."""
-DECLARED: tuple[Fields, ...] = tuple(dict.fromkeys((_NODE, _POD, _CONTAINER, _ANNOTATION, *OF_KIND.values())))
+DECLARED: tuple[Fields, ...] = tuple(
+    dict.fromkeys((_NODE, _POD, _CONTAINER, _ANNOTATION, *OF_KIND.values(), _DEVICE, _DEVICE_REQUEST, _CONFIGURED))
+)
 """All of them, in the order in which the documentation shows them."""
 
 
@@ -187,8 +238,34 @@ def note_fields(nodes: Iterable[Part], pods: Iterable[Part], objects: Sequence[P
     for part in objects:
         if kind_of(part) in OF_KIND:
             seen.see(OF_KIND[kind_of(part)], _spec(part))
+        _see_devices(seen, part)
     for note in seen.notes():
         account.note(note)
+
+
+def _see_devices(seen: Seen, part: Part) -> None:
+    """Count the fields of devices, of requests for some, and of Kueue's configuration."""
+    kind, spec = kind_of(part)[0], _spec(part)
+    if kind == "ResourceSlice":
+        for device in _listed(spec, "devices"):
+            seen.see(_DEVICE, device)
+            seen.see(_DEVICE, device.get("basic") if isinstance(device, dict) else None)
+    elif kind in ("ResourceClaim", "ResourceClaimTemplate"):
+        inner = spec.get("spec") if kind == "ResourceClaimTemplate" else spec
+        devices = inner.get("devices") if isinstance(inner, dict) else None
+        for request in _listed(devices, "requests"):
+            seen.see(_DEVICE_REQUEST, request)
+            seen.see(_DEVICE_REQUEST, request.get("exactly") if isinstance(request, dict) else None)
+            for alternative in _listed(request, "firstAvailable"):
+                seen.see(_DEVICE_REQUEST, alternative)
+    elif kind_of(part) == CONFIGURATION:
+        seen.see(_CONFIGURED, part.get("resources").value)
+
+
+def _listed(value: Any, key: str) -> list[Any]:
+    """Return a list under a key; a bad one, which a lenient import leaves out, has nothing."""
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, list) else []
 
 
 def _spec(part: Part) -> dict[str, Any]:

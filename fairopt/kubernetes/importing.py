@@ -10,6 +10,7 @@ the sum over containers c (and over sidecars s, init containers with ``restartPo
 
     request[r] = max(sum_c c[r] + sum_s s[r], max over init containers of itself[r] + the sidecars before it[r]) + overhead[r].
 
+Parts of GPUs (KAI, HAMi) are in :mod:`fairopt.kubernetes.cards`, devices that pods claim (DRA) in :mod:`fairopt.kubernetes.devices`.
 Pending pods are demand; Succeeded and Failed ones hold nothing and ask for nothing.
 
 **Where.** Taints of effect NoSchedule and NoExecute that the pod does not tolerate, ``nodeSelector`` and the *required* node affinity (In,
@@ -48,6 +49,7 @@ from fairopt.errors import InvalidInstance
 from fairopt.instance import FloatArray
 from fairopt.instance.quantities import NANO
 from fairopt.kubernetes.cards import CardRequest, Cards, gpu_of, holds_shared_card, taken_on
+from fairopt.kubernetes.devices import is_device, with_devices
 from fairopt.kubernetes.fields import note_fields
 from fairopt.kubernetes.placement import Constraints, Labels
 from fairopt.kubernetes.queues import SYSTEMS, is_queue, queues_of
@@ -159,7 +161,7 @@ def import_kubernetes(
     known = {node.name: node for node in offered}
     index = {node.name: i for i, node in enumerate(open_nodes)}
     kept: list[Pod] = []
-    listed = _whole_or_in_parts(listed, account)
+    listed = with_devices([part for part in objects if is_device(part)], _whole_or_in_parts(listed, account), offered, account)
     homeless = 0
     for pod in listed:
         if pod.finished:
@@ -194,7 +196,7 @@ def import_kubernetes(
 
     rest = [part for part in objects if is_queue(part)]
     for part in objects:
-        if not (is_queue(part) or is_work(part)):
+        if not (is_queue(part) or is_work(part) or is_device(part)):
             account.leave_out("object", part.place, f"a {kind_of(part)[0]} is not a queue of {joined([s.name for s in SYSTEMS], 4)}")
     nothing: tuple[None, list[Pod], None, list[Extra]] = None, kept, None, [()] * len(kept)
     forest, kept, places_in, extra = queues_of(rest, kept, open_nodes, users, account) if rest else nothing
@@ -207,7 +209,7 @@ def import_kubernetes(
     if forest:
         asked |= forest.resources & {resource for node in open_nodes for resource in node.allocatable}
     resources = [*ALWAYS, *sorted(asked - set(ALWAYS))]
-    place_of = [(pod.constraints, more, pod.cards) for pod, more in zip(kept, extra, strict=True)]
+    place_of = [(pod.constraints, more, pod.cards, pod.only) for pod, more in zip(kept, extra, strict=True)]
     places = list(dict.fromkeys(place_of))
     row = {place: j for j, place in enumerate(places)}
     labels = Labels(open_nodes)
@@ -222,9 +224,9 @@ def import_kubernetes(
             owner=[pod.owner for pod in kept],
             demands=_demands(kept, resources, cards),
             number=np.array([pod.number for pod in kept], float),
-            allowed=np.array([labels.allowed(where, more) & cards.allowed(parts) for where, more, parts in places]).reshape(
-                len(places), len(open_nodes)
-            ),
+            allowed=np.array(
+                [labels.allowed(where, more) & cards.allowed(parts) & labels.among(only) for where, more, parts, only in places]
+            ).reshape(len(places), len(open_nodes)),
             place=np.array([row[place] for place in place_of], int),
             where=[pod.where for pod in kept],
             running=[(j, index.get(pod.node, SOMEWHERE), pod.number) for j, pod in enumerate(kept) if pod.node in index or pod.started],
@@ -299,7 +301,7 @@ def _given(nodes: _Path, pods: Sequence[_Path], queues: Sequence[_Path]) -> tupl
         if str(path) not in read:
             read[str(path)] = named_objects(path, _QUEUES)
     of_queues = [part for path in queues for part in read[str(path)]]
-    if queues and not any(is_queue(part) or is_work(part) for part in of_queues):
+    if queues and not any(is_queue(part) or is_work(part) or is_device(part) for part in of_queues):
         kinds, names = joined(sorted({kind_of(part)[0] for part in of_queues}), 5) or "nothing", ", ".join(map(str, queues))
         raise InvalidInstance(f"{names}: there is no queue and no ResourceQuota, but {kinds}; export them: {_QUEUES}")
     for part in (part for parts in read.values() for part in parts):

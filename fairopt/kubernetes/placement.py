@@ -99,6 +99,10 @@ class Labels:
             allowed = allowed | (there & self._allowed(replace(constraints, tolerations=(*constraints.tolerations, *tolerations))))
         return allowed
 
+    def among(self, names: Collection[str] | None) -> BoolArray:
+        """Return which nodes have one of these names, (nodes,); None: all."""
+        return np.array([names is None or node.name in names for node in self._nodes], bool)
+
     def _allowed(self, constraints: Constraints) -> BoolArray:
         tolerated = [all(any(_tolerates(t, taint) for t in constraints.tolerations) for taint in taints) for taints in self._taints]
         allowed: BoolArray = np.array(tolerated, bool)[self._taints_of]

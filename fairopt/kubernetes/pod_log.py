@@ -94,6 +94,9 @@ def read_pod_log(
         records.notes.append(
             f"{len(every) - len(pods) - pinned:,} pods of KAI's own, for GPUs that pods share, are left out: the parts count"
         )
+    claiming = sum(bool(pod.claims) for pod in pods)
+    if claiming:
+        records.notes.append(f"{plural(claiming, 'pod claims', 'pods claim')} devices, which a log of pods does not count")
     by_memory = sum(any(each.memory for each in pod.cards) for pod in pods)
     if by_memory:
         records.notes.append(f"{plural(by_memory, 'pod asks', 'pods ask')} for memory of a GPU, and count with a whole one")

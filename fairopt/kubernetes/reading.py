@@ -45,7 +45,7 @@ def read_any(path: str | os.PathLike[str], kind: str, command: str) -> list[Part
     """Return all objects of a file; an object without a kind is of this one."""
     objects = []
     for whole in _documents(path, command):
-        if not isinstance(whole.value, dict) or not ("items" in whole.value or "metadata" in whole.value):
+        if not isinstance(whole.value, dict) or not whole.value.keys() & {"items", "metadata", "apiVersion"}:
             whole.refuse(f"this is not the output of kubectl: there are no items; export it again: {command}")
         items = whole.get("items").items() if "items" in whole.value else [whole]
         if "items" in whole.value and not items and kind == "Node":
@@ -68,6 +68,9 @@ def named_objects(path: str | os.PathLike[str], command: str) -> list[Part]:
             continue
         items = whole.get("items").items() if "items" in whole else [whole]
         for item in items:
+            if kind_of(item)[0] == "Configuration":  # of Kueue: a file, and no object with a name
+                objects.append(Part(item.value, f"{where}, Configuration"))
+                continue
             kind, name = item["kind"].text(), item["metadata"]["name"].text()
             namespace = item["metadata"].get("namespace").text("")
             objects.append(Part(item.value, f'{where}, {kind} "{namespace}/{name}"' if namespace else f'{where}, {kind} "{name}"'))

@@ -9,6 +9,7 @@ from fairopt.clusters.json_export import Part
 from fairopt.errors import InvalidInstance
 from fairopt.instance.quantities import NANO, nano
 from fairopt.kubernetes.cards import GPU, CardRequest, Deck, of_annotations, of_container, read_deck
+from fairopt.kubernetes.device_claims import PodClaim, read_pod_claims
 from fairopt.kubernetes.placement import Constraints, Expression, read_affinity, read_toleration
 
 __all__ = [
@@ -63,6 +64,8 @@ class Pod:
     number: float = 1.0
     started: bool = False  # it runs, on a node that is not known
     cards: tuple[CardRequest, ...] = ()  # parts of GPUs, which are not in its requests
+    claims: tuple[PodClaim, ...] = ()  # of devices
+    only: frozenset[str] | None = None  # the nodes that have what it claims of devices, where not all that have some do
 
     @property
     def space(self) -> str:
@@ -134,6 +137,7 @@ def read_pod(part: Part, owner: Callable[[Part], str]) -> Pod:
             affinity.get(kind).get("requiredDuringSchedulingIgnoredDuringExecution").value for kind in ("podAffinity", "podAntiAffinity")
         ),
         cards=cards or of_annotations(metadata),
+        claims=read_pod_claims(part),
     )
 
 

@@ -44,7 +44,7 @@ def test_parts_that_are_rounded_are_said_with_their_number() -> None:
     mixed.taken(Fraction("2.4"))
     assert mixed.notes("GPU", "pod") == [
         "a part of a GPU lies on one card: 0.4 takes an effective 1/2, as 2 fit on a card (1 pod) and "
-        "0.6 takes an effective 1, as 1 fits on a card (3 pods)",
+        "0.6 takes an effective 1, as 1 fits on a card (3 pods); shares and quotas count what it takes",
         "parts of a GPU of unlike sizes (0.4 and 0.6) may share a card in the cluster, which does not count: a restriction",
     ]
     many = Parts()

@@ -329,7 +329,10 @@ def test_a_part_of_a_gpu_lies_on_one_gpu(tmp_path: Path) -> None:
     found = of(tmp_path, nodes, actors=[actor(n, 0.6) for n in range(3)])
     assert found.instance.demands[:, found.instance.resources.index("gpu")].tolist() == [1]
     assert fo.solve(found.instance, "drfh").tasks_per_user == pytest.approx([2])
-    assert "a part of a GPU lies on one card: 0.6 takes an effective 1, as 1 fits on a card (3 tasks)" in found.notes
+    assert (
+        "a part of a GPU lies on one card: 0.6 takes an effective 1, as 1 fits on a card (3 tasks); shares and quotas count what it takes"
+        in found.notes
+    )
     third = of(tmp_path, nodes, actors=[actor(n, 0.3333) for n in range(9)])
     assert fo.solve(third.instance, "drfh").tasks_per_user == pytest.approx([6])
 

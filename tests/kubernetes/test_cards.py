@@ -62,7 +62,10 @@ def test_a_fraction_takes_what_it_leaves_unused_on_its_card() -> None:
     four = imported(nodes, [part(f"p{n}", gpu_fraction="0.4") for n in range(9)])
     assert demands(four) == {"lab": 0.5}
     assert tasks(four) == {"lab": 4}
-    assert "a part of a GPU lies on one card: 0.4 takes an effective 1/2, as 2 fit on a card (9 pods)" in four.notes
+    assert (
+        "a part of a GPU lies on one card: 0.4 takes an effective 1/2, as 2 fit on a card (9 pods); shares and quotas count what it takes"
+        in four.notes
+    )
     assert tasks(imported(nodes, [part(f"p{n}", gpu_fraction="0.6") for n in range(9)])) == {"lab": 2}
     exact = imported(nodes, [part(f"p{n}", gpu_fraction="0.25") for n in range(9)])
     assert tasks(exact) == {"lab": 8}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from kubernetes.test_devices import WHOLE
 from kubernetes.test_queues import FLAVORS, cluster_queue, imported, local_queue, node, pod, write
 from kubernetes.test_workloads import TEMPLATE, thing, workload
 
@@ -75,6 +76,7 @@ def test_the_readers_read_what_is_declared(tmp_path: Path, monkeypatch: pytest.M
         thing("PodGroup", "scheduling.run.ai/v2alpha2", "k", {"subGroups": [{"name": "s", "minMember": 1}]}),
         thing("ResourceQuota", "v1", "e", {"hard": {"cpu": 5}}),
         workload("f", 1),
+        *WHOLE,
     ]
     kueue = FLAVORS + cluster_queue("x", {"any": "4"}, "c") + cluster_queue("c", {}, kind="Cohort") + local_queue("lab", "x")
     systems = [
@@ -88,6 +90,6 @@ def test_the_readers_read_what_is_declared(tmp_path: Path, monkeypatch: pytest.M
         text = "".join(f"---\n{yaml.safe_dump(each)}" for each in [*filter(None, objects), *work])
         imported(tmp_path, text, [{"kind": "Pod", **pod("p", "lab")}])
     named = {**OF_KIND, ("Node", ""): DECLARED[0], ("Pod", ""): DECLARED[1]}
-    assert len(used) >= 15  # not the two other groups of the API that have PodGroups
+    assert len(used) >= 18  # not the two other groups of the API that have PodGroups
     for kind, names in used.items():
         assert names <= set(named[kind].of("read")), kind
