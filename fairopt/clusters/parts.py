@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from fairopt.instance.fractions import plain
 from fairopt.wording import joined, plural
 
 __all__ = ["Parts", "effective_part"]
@@ -60,13 +59,13 @@ class Parts:
         found = []
         if rounded:
             each = [
-                f"{plain(part)} takes an effective {effective_part(part)}, as {effective_part(part).denominator} "
+                f"{float(part):.4g} takes an effective {effective_part(part)}, as {effective_part(part).denominator} "
                 f"{'fits' if effective_part(part) == 1 else 'fit'} on a card ({plural(self._number[part], what)})"
                 for part in rounded
             ]
             found.append(f"a part of a {card} lies on one card: {joined(each, _MOST_SHOWN)}; shares and quotas count what it takes")
         if rounded and len(self._number) > 1:
-            shown = joined([str(plain(part)) for part in sorted(self._number)], _MOST_SHOWN)
+            shown = joined([f"{float(part):.4g}" for part in sorted(self._number)], _MOST_SHOWN)
             found.append(
                 f"parts of a {card} of unlike sizes ({shown}) may share a card in the cluster, which does not count: a restriction"
             )

@@ -99,7 +99,7 @@ _importer(
     "--nodes nodes.json --pods pods.json --queues queues.yaml -o cluster.yaml --current held.csv",
     nodes=file("kubectl get nodes -o json", NEEDED),
     pods=files("kubectl get pods -A -o json."),
-    queues=files("Queues of Kueue, Volcano, KAI or YuniKorn, quotas, and work without pods: YAML or JSON."),
+    queues=files("Queues of Kueue, Volcano, KAI or YuniKorn, quotas, work without pods, claims of devices: YAML or JSON."),
     speeds=file("Speeds of tasks by flavor or label of nodes. Columns servers, speed, and owner."),
     owners=_owners("Owners of pods: namespace, label:KEY or priority.", "namespace"),
     daemonsets=Option(

@@ -3,11 +3,11 @@
 A pod claims devices of a **DeviceClass** (:mod:`fairopt.kubernetes.device_claims`), or a container requests them as an extended resource.
 **ResourceSlices** say which devices a node has; those of the newest generation of a pool count.
 
-A resource of the instance is the one that Kueue's ``Configuration`` maps a class to (``deviceClassMappings``), else the extended resource
-of the class, else the class itself. Selectors (:mod:`fairopt.kubernetes.device_selectors`) choose among its devices: with a selector, or
-with one of several classes of a resource, a pod may run where enough of the chosen devices are. Where a node has chosen devices and others
-of the same resource, the chosen ones are a resource of their own, which such a pod takes beside it. That is exact where sets of chosen
-devices contain each other or have nothing in common (Hall's theorem), else a relaxation.
+A resource of the instance is the one that Kueue's ``Configuration`` maps a class to (``deviceClassMappings``), or GPUs for the classes that
+KAI counts as such; else the extended resource of the class, else the class itself. Selectors (:mod:`fairopt.kubernetes.device_selectors`)
+choose among its devices: with a selector, or with one of several classes of a resource, a pod may run where enough of the chosen devices
+are. Where a node has chosen devices and others of the same resource, the chosen ones are a resource of their own, which such a pod takes
+beside it. That is exact where sets of chosen devices contain each other or have nothing in common (Hall's theorem), else a relaxation.
 
 What is not read is named with its number: claims and classes that are not given, devices of no single node, alternatives after the first
 that some node can offer, constraints between devices, capacities that claims share.
@@ -23,6 +23,7 @@ from fractions import Fraction
 from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
 from fairopt.instance.quantities import NANO
+from fairopt.kubernetes.cards import gpu_of
 from fairopt.kubernetes.device_claims import OF_CLASS, Claims, Kind, Request, either, selectors_of
 from fairopt.kubernetes.device_selectors import Device, Selector
 from fairopt.kubernetes.reading import kind_of
@@ -51,14 +52,20 @@ def is_device(part: Part) -> bool:
     return (group == GROUP and kind in _KINDS) or (kind, group) == CONFIGURATION
 
 
-def with_devices(parts: Sequence[Part], pods: Sequence[Pod], nodes: Sequence[Node], account: Account) -> list[Pod]:
-    """Return the pods with the devices that they claim in their requests, and add those that nodes have to what these offer."""
+def with_devices(parts: Sequence[Part], pods: Sequence[Pod], nodes: Sequence[Node], account: Account, *, gpus: bool = False) -> list[Pod]:
+    """Return the pods with the devices that they claim in their requests, and add those that nodes have to what these offer.
+
+    Where ``gpus``, as in the queues of KAI, devices of a class with "gpu" in its name are GPUs.
+    """
     if not parts and not any(pod.claims for pod in pods):
         return list(pods)
     of = {kind: [part for part in parts if kind_of(part) == (kind, GROUP)] for kind in _KINDS}
     listed = account.read([part for part in parts if kind_of(part) == CONFIGURATION], _mapping, "Configuration")
     mapping = {name: resource for each in listed for name, resource in each.items()}
     classes = dict(account.read(of["DeviceClass"], _class, "DeviceClass"))
+    if gpus:
+        gpu = gpu_of(resource for node in nodes for resource in node.allocatable)
+        mapping = {name: gpu for name in classes if "gpu" in name.lower()}
     extended = {f"{OF_CLASS}{name}": name for name in classes} | {each.extended: name for name, each in classes.items() if each.extended}
     claims = Claims(of["ResourceClaim"], of["ResourceClaimTemplate"], classes, extended, pods, account)
     supply = _Supply(classes, mapping, _devices(of["ResourceSlice"], nodes, account), nodes, account)
@@ -66,7 +73,7 @@ def with_devices(parts: Sequence[Part], pods: Sequence[Pod], nodes: Sequence[Nod
     claims.say()
     kinds = {request.kind for requests in asked for request, _ in requests}
     supply.offer(kinds)
-    unmapped = sorted({name for name, _ in kinds} - set(mapping)) if mapping else []
+    unmapped = sorted({name for name, _ in kinds} - set(mapping)) if listed else []
     if unmapped:
         account.note(f"Kueue's configuration maps no resource to the DeviceClass {joined(unmapped, 5)}: no quota counts its devices")
     return [supply.taken(pod, requests) for pod, requests in zip(pods, asked, strict=True)]

@@ -51,6 +51,7 @@ from fairopt.instance.quantities import NANO
 from fairopt.kubernetes.cards import CardRequest, Cards, gpu_of, holds_shared_card, taken_on
 from fairopt.kubernetes.devices import is_device, with_devices
 from fairopt.kubernetes.fields import note_fields
+from fairopt.kubernetes.kai_queues import KAI
 from fairopt.kubernetes.placement import Constraints, Labels
 from fairopt.kubernetes.queues import SYSTEMS, is_queue, queues_of
 from fairopt.kubernetes.reading import kind_of, named_objects, read_any
@@ -161,7 +162,9 @@ def import_kubernetes(
     known = {node.name: node for node in offered}
     index = {node.name: i for i, node in enumerate(open_nodes)}
     kept: list[Pod] = []
-    listed = with_devices([part for part in objects if is_device(part)], _whole_or_in_parts(listed, account), offered, account)
+    of_kai = any(KAI.reads(*kind_of(part)) for part in objects)
+    listed = _whole_or_in_parts(listed, account)
+    listed = with_devices([part for part in objects if is_device(part)], listed, offered, account, gpus=of_kai)
     homeless = 0
     for pod in listed:
         if pod.finished:

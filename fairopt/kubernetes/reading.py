@@ -18,6 +18,7 @@ from fairopt.files import read_stdin, read_text
 __all__ = ["CONFIGURATION", "kind_of", "named_objects", "read_any", "read_objects"]
 
 CONFIGURATION = ("Configuration", "yunikorn.apache.org")  # the kind that a file of queues of YuniKorn gets, which has none of its own
+_OF_CONFIG = re.compile(r"^\s*(partitions|deviceClassMappings)\s*:", re.MULTILINE)  # queues of YuniKorn, resources of Kueue
 _YAML = re.compile(r"""(---|%|["']?[A-Za-z][\w./-]*["']?\s*:(\s|$))""")  # how a document of YAML starts
 
 
@@ -84,17 +85,17 @@ def _configuration(value: dict[str, Any], where: str) -> Part:
 
 
 def _unpacked(part: Part, command: str) -> list[Part]:
-    """Return the queues of YuniKorn that a ConfigMap holds; any other object as it is."""
+    """Return the queues of YuniKorn, or the configuration of Kueue, that a ConfigMap holds; any other object as it is."""
     if kind_of(part) != ("ConfigMap", ""):
         return [part]
     found = []
     for key, text in part.get("data").entries().items():
-        if key.endswith(".yaml") and isinstance(text.value, str) and re.search(r"^\s*partitions\s*:", text.value, re.MULTILINE):
-            found += [
-                _configuration(value, where)
-                for value, where in _of_yaml(Path(f"{part.place}, {key}"), text.value, command)
-                if isinstance(value, dict) and "partitions" in value
-            ]
+        if key.endswith(".yaml") and isinstance(text.value, str) and _OF_CONFIG.search(text.value):
+            for value, where in _of_yaml(Path(f"{part.place}, {key}"), text.value, command):
+                if isinstance(value, dict) and "partitions" in value:
+                    found.append(_configuration(value, where))
+                elif isinstance(value, dict) and kind_of(inner := Part(value, where))[0] == "Configuration":
+                    found.append(inner)
     return found or [part]
 
 

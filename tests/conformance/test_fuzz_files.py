@@ -250,6 +250,30 @@ partitions:
       resources: {guaranteed: {vcore: 12, memory: 12Gi}, max: {vcore: 16000m}}
     - {name: ops, properties: {application.sort.policy: fair, priority.offset: "3"}}
 """
+DEVICES = """
+apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+resources: {deviceClassMappings: [{name: example.com/gpu, deviceClassNames: [gpu.example.com]}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu.example.com}
+spec: {selectors: [{cel: {expression: 'device.driver == "gpu.example.com" && device.attributes["gpu.example.com"].index in [0, 1]'}}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: one, namespace: ml}
+spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.example.com, allocationMode: ExactCount, count: 1}}]}}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: gpu-1-slice}
+spec:
+  driver: gpu.example.com
+  nodeName: gpu-1
+  pool: {name: gpu-1, generation: 1, resourceSliceCount: 1}
+  devices: [{name: gpu-0, attributes: {index: {int: 0}}, capacity: {memory: {value: 80Gi}}}]
+"""
 CAPACITY = "<configuration>" + "".join(
     f"<property><name>yarn.scheduler.capacity.{name}</name><value>{value}</value></property>\n"
     for name, value in {
@@ -313,6 +337,7 @@ SEEDS: dict[str, tuple[bytes, Callable[[Path], None]]] = {
     "allocation.csv": (b"user,A,B\nalice,1,1\nbob,2,0\n", lambda path: unused(read_allocation(path, CLUSTER))),
     "associations.txt": (ASSOCIATIONS.encode(), lambda path: unused(current_limits(path))),
     **exported(fo.import_kubernetes, KUBERNETES),
+    "devices.yaml": (DEVICES.encode(), importing(fo.import_kubernetes, *KUBERNETES, place="queues")),
     "kubernetes_queues.yaml": (
         (EXPORTS / "kubernetes_queues.yaml").read_bytes(),
         importing(fo.import_kubernetes, *KUBERNETES, place="queues"),

@@ -123,6 +123,30 @@ def test_what_kueue_maps_a_class_to_is_the_resource() -> None:
     )
 
 
+def test_kai_counts_classes_of_gpus_as_gpus() -> None:
+    """Any class with "gpu" in its name, in the quotas of its queues."""
+    quota = {"gpu": {"quota": 2, "limit": 3, "overQuotaWeight": 1}}
+    queue = thing("Queue", "shop", {"resources": quota}, api="scheduling.run.ai/v2")
+    objects = [device_class(), device_class("nic"), devices("n", *"aaaa"), template(), template("n", class_name="nic")]
+    found = imported(NODES, [claiming("p"), claiming("q", "n")], [*objects, queue])
+    assert set(capacity(found)) == {"nvidia.com/gpu", "nic"}
+    assert found.instance.queues[0].limit["nvidia.com/gpu"] == 3
+
+
+@pytest.mark.parametrize("key", ["controller_manager_config.yaml", "config.yaml"])
+def test_the_configuration_of_kueue_may_be_in_its_config_map(key: str) -> None:
+    """As the cluster has it."""
+    held = {key: yaml.safe_dump(configuration(**{"example.com_gpu": [CLASS]})), "other.txt": "deviceClassMappings: ["}
+    kept = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "kueue-manager-config", "namespace": "kueue-system"},
+        "data": held,
+    }
+    found = imported(NODES, [claiming("p")], [device_class(), devices("n", "a"), template(), kept])
+    assert capacity(found) == {RESOURCE: 1}
+
+
 @pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1", "v1alpha3"])
 def test_all_versions_of_the_api(version: str) -> None:
     """Beta 1 writes devices in "basic" and requests without "exactly"; before 1.31 a pod named its template in "source"."""
