@@ -317,7 +317,7 @@ def _of_tables(program: AllPairs, solution: Solution) -> Certificate:
 
 def allocation_excess(instance: Instance, tasks: FloatArray, sharing: str) -> float:
     """Return the largest relative violation of the instance's limits by tasks (users, servers), computed from the instance's arrays."""
-    worst = max(float(-tasks.min(initial=0.0)), float(tasks.max(initial=0.0, where=~instance.eligibility)))
+    worst = max(0.0, float(-tasks.min(initial=0.0)), float(tasks.max(initial=0.0, where=~instance.eligibility)))
     per_user = tasks.sum(axis=1)
     limited = np.isfinite(instance.tasks)
     worst = max(worst, _relative(per_user[limited], instance.tasks[limited]))
