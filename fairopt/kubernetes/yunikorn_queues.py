@@ -1,8 +1,9 @@
 """The queues of YuniKorn: its ``queues.yaml``, alone or in the ConfigMap ``yunikorn-configs``.
 
 ``guaranteed`` is the guarantee and ``max`` the limit; a ``max`` of nothing at all is none. YuniKorn serves the queue that uses the smallest
-part of what it is guaranteed, or of its maximum (its own, that of a queue above, or the whole cluster) where nothing is guaranteed. So the
-weight of a queue is the dominant share of its guarantee, else that of its maximum. A leaf queue is FIFO unless its
+part of what it is guaranteed, or of its maximum (its own, that of a queue above, or the whole cluster) where nothing is guaranteed, and by
+preemption no queue falls below its guarantee. So the weight of a queue is the dominant share of its guarantee, else that of its maximum, in
+the meaning "clamp": of 20 cores, a queue that is guaranteed 10 and one without a guarantee have 10 each. A leaf queue is FIFO unless its
 ``application.sort.policy`` says ``fair``: then it has the order "listed", by the creation of applications. A ``priority.offset`` is a tier.
 
 A pod names its queue by a label or an annotation. One that names none, or one that does not exist, is where the placement rules put it; a
@@ -54,6 +55,7 @@ class YuniKorn(SchedulerQueues):
     """Queues of YuniKorn."""
 
     name = "YuniKorn"
+    meaning = "clamp"
     within = True
 
     def __init__(self, parts: Sequence[Part], cluster: Cluster, account: Account) -> None:
@@ -77,6 +79,7 @@ class YuniKorn(SchedulerQueues):
                 account.note("the root queue has resources, which YuniKorn refuses: they do not count")
             self._read_limits("", listed[0])
             self._read_properties("", listed[0])
+            self._read_template("", listed[0])
             listed = listed[0].get("queues").items()
         for each in listed:
             self._read(each, "", 1)
@@ -124,9 +127,7 @@ class YuniKorn(SchedulerQueues):
         if not leaf:
             self._parents.add(path)
         policy = self._read_properties(path, part)
-        if part.get("childtemplate").value:
-            self._templates[path] = part["childtemplate"]
-            self._see(TEMPLATE, part["childtemplate"], path)
+        self._read_template(path, part)
         self.queues.append(self._queue(part, path, parent, policy if leaf else ""))
         self._read_limits(path, part)
         for each in children:
@@ -171,6 +172,11 @@ class YuniKorn(SchedulerQueues):
         if policy not in _ORDERS:
             properties.get(_POLICY).refuse(f'there is no policy "{brief(policy)}"; the policies are fifo and fair')
         return policy
+
+    def _read_template(self, path: str, part: Part) -> None:
+        if part.get("childtemplate").value:
+            self._templates[path] = part["childtemplate"]
+            self._see(TEMPLATE, part["childtemplate"], path)
 
     def _read_limits(self, path: str, part: Part) -> None:
         for each in part.get("limits").items():

@@ -11,6 +11,7 @@ import yaml
 from kubernetes.test_queues import by_name, imported, node, pod, write
 
 import fairopt as fo
+from fairopt.clusters.json_export import Part
 from fairopt.kubernetes.yunikorn_fields import DECLARED
 
 TREE = """
@@ -80,7 +81,7 @@ def test_guarantees_limits_and_weights(folder: Path, form: str) -> None:
     assert dict(queues["ops"].limit) == {}  # a maximum of nothing is none
     assert [queues[name].order for name in ("lab", "lab.ann", "lab.ben", "x", "y")] == ["fair", "fair", "listed", "fair", "listed"]
     assert (queues["x"].parent, queues["y"].parent, queues["z"].parent) == ("lab.ann", "lab.ben", None)
-    assert result.options == {"guarantees": "surplus"}
+    assert result.options == {"guarantees": "clamp"}
     assert any("1 pod in no queue of YuniKorn" in note for note in result.notes)
 
 
@@ -92,6 +93,16 @@ def test_what_is_idle_goes_in_proportion_to_guarantees(folder: Path) -> None:
     for each in pods[:30]:
         each["metadata"]["labels"]["yunikorn.apache.org/queue"] = "root.a"
     assert tasks(imported(folder, text, pods)) == {"one": 15, "two": 5}
+
+
+def test_a_queue_without_a_guarantee_counts_by_its_maximum(folder: Path) -> None:
+    """Of 20 cores a keeps the 10 that it is guaranteed, and b, of which 20 are the maximum, has the rest; with a maximum of 5 it has 5."""
+    text = (
+        "partitions: [{name: default, queues: [{name: a, resources: {guaranteed: {vcore: 10}}}, {name: b, resources: {max: {vcore: %d}}}]}]"
+    )
+    pods = [*replicas(30, "a", "one"), *replicas(30, "b", "two")]
+    assert tasks(imported(folder, text % 20, pods)) == {"one": 10, "two": 10}
+    assert tasks(imported(folder, text % 5, pods)) == {"one": 15, "two": 5}
 
 
 def test_a_leaf_queue_is_fifo_by_the_creation_of_applications(folder: Path) -> None:
@@ -245,3 +256,30 @@ def test_configurations_that_cannot_be_read_are_refused(folder: Path, text: str,
     """With the file and the place."""
     with pytest.raises(fo.InvalidInstance, match=message):
         imported(folder, text, [in_queue("p", "a")])
+
+
+def test_the_reader_reads_what_is_declared(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each kind of record, which has a mark here: the fields that the reader looks at are those that are declared as read."""
+    text = """
+partitions:
+- mark: YuniKorn partition
+  name: default
+  placementrules: [{name: tag, value: namespace, create: true}]
+  queues:
+  - name: root
+    childtemplate: {mark: YuniKorn childtemplate, resources: {max: {vcore: 3}}}
+    queues: [{mark: YuniKorn queue, name: a, properties: {mark: YuniKorn queue with properties}}]
+  limits: [{mark: YuniKorn limit, users: ["*"], maxresources: {vcore: 2}}]
+"""
+    used: dict[str, set[str]] = {}
+    get = Part.get
+
+    def counting(part: Part, key: str) -> Part:
+        if isinstance(part.value, dict) and "mark" in part.value:
+            used.setdefault(part.value["mark"], set()).add(key)
+        return get(part, key)
+
+    monkeypatch.setattr(Part, "get", counting)
+    result = imported(folder, text, [in_queue("p", "", "bio")])
+    assert dict(by_name(result)["bio"].limit) == {"cpu": 3}
+    assert used == {fields.record: set(fields.of("read")) for fields in DECLARED}
