@@ -280,12 +280,14 @@ class _File:
         of_all: dict[str, str] = {}
         of_queue: dict[str, dict[str, str]] = {}
         nowhere: set[str] = set()
-        paths = sorted(self.paths, key=len, reverse=True)
+        known = set(self.paths)
         for name, setting in self.settings.items():
             if not name.startswith(f"{_ROOT}."):
                 of_all[_plain(name)] = setting.value
                 continue
-            path = next(path for path in paths if name.startswith(f"{path}."))
+            path = name.rpartition(".")[0]
+            while path not in known:
+                path = path.rpartition(".")[0]
             rest = _plain(name.removeprefix(f"{path}."))
             if "." in rest and rest.partition(".")[0] not in _FAMILIES:
                 nowhere.add(name.rpartition(".")[0])

@@ -22,6 +22,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from fairopt.clusters.account import Account
 from fairopt.clusters.fields import Seen
@@ -210,8 +211,11 @@ def _first_by_priority(info: Part, queues: list[Queue], account: Account) -> lis
     parts = dict(_all_of(info))
     placed = {queue.name: queue for queue in queues}
     order = list(placed)
+    children: dict[str, list[tuple[str, Any]]] = {}
+    for queue in queues:
+        children.setdefault(queue.parent or "", []).append((queue.name, parts[queue.name].get("queuePriority").value or 0))
     for path, part in {"": info, **parts}.items():
-        below = [(each, parts[each].get("queuePriority").value or 0) for each in placed if (placed[each].parent or "") == path]
+        below = children.get(path, [])
         if "priority" not in part.get("orderingPolicyInfo").text("") or len({priority for _, priority in below}) < 2:
             continue
         if not path:

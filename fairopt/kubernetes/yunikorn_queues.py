@@ -68,6 +68,8 @@ class YuniKorn(SchedulerQueues):
         self._groups: set[str] = set()  # queues with limits of groups
         self._offsets: dict[str, tuple[int, bool]] = {}  # of each queue: its offset, and whether it is a fence
         self._unsorted: set[str] = set()  # queues whose children are not sorted by priority
+        self._orders: dict[str, Order] = {}
+        self._known: set[str] = set()
         self._parents: set[str] = set()
         partition = self._partition(parts)
         self._rules = partition.get("placementrules").items()
@@ -117,8 +119,9 @@ class YuniKorn(SchedulerQueues):
         path = f"{parent}.{name}" if parent else name
         if "." in name or not name.strip():
             part["name"].refuse(f'the name of this queue is "{brief(name)}"; give it a name without "."')
-        if any(queue.name.lower() == path.lower() for queue in self.queues):
+        if path.lower() in self._known:
             part["name"].refuse(f'the queue "{path}" is listed twice; list it once')
+        self._known.add(path.lower())
         if level > MOST_LEVELS:
             part["name"].refuse(too_deep(path, level))
         self._see(QUEUE, part, path)
@@ -263,7 +266,7 @@ class YuniKorn(SchedulerQueues):
 
     def _create(self, path: str) -> str:
         """Add a queue that a placement rule makes, in the queues above that exist."""
-        there = {queue.name for queue in self.queues}
+        there = self._parents | set(self._leaves.values())
         steps = path.split(".")
         parent = next((".".join(steps[:n]) for n in range(len(steps) - 1, 0, -1) if ".".join(steps[:n]) in there), "")
         template = next((self._templates[each] for each in _upwards(parent) if each in self._templates), Part(None, "childtemplate"))
@@ -293,7 +296,9 @@ class YuniKorn(SchedulerQueues):
 
     def order_in(self, queue: str) -> Order:
         """Return the order of the owners, and of the shapes of an owner, in a queue."""
-        return next((each.order for each in self.queues if each.name == queue), "fair")
+        if len(self._orders) < len(self.queues):
+            self._orders = {each.name: each.order for each in self.queues}
+        return self._orders.get(queue, "fair")
 
     def limits_of(self, pods: Sequence[Pod], above: Sequence[str | None]) -> dict[tuple[str, str | None], dict[str, float]]:
         """Return the limits of users, for each owner in a queue to which all belongs that the user has below the limit."""
