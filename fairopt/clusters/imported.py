@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -105,6 +105,13 @@ class Import:
             number, where = groups.get((each.what, each.why), (0.0, each.where))
             groups[each.what, each.why] = (number + each.number, where)
         return groups
+
+    def with_instance(self, instance: Instance, **more: Any) -> Import:
+        """Return the import with another instance of the same users and servers, and other fields."""
+        from fairopt.analysis.rerun import given
+
+        current = None if self.current is None else given(instance, self.current.tasks, self.current.sharing)
+        return replace(self, instance=instance, current=current, **more)
 
     def to_frame(self, allocations: Mapping[str, Allocation] | None = None) -> pd.DataFrame:
         """Return one row per owner: weight, users, tasks, and the dominant shares of what it asks for, holds, and gets in allocations.

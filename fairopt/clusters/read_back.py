@@ -11,7 +11,7 @@ from a user does not count: an export of another notion is compared with the sma
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -44,12 +44,15 @@ class Said:
     weights : {"own", "promises"}
         What is idle is divided by the weights of the holders, or in proportion to what they are promised.
     tiers : bool
+    bounds : mapping
+        The bounds of named limits, by name, where the export writes another than that of the instance.
     """
 
     most: Sequence[Mapping[str, int]]
     promised: bool = True
     weights: str = "own"
     tiers: bool = False
+    bounds: Mapping[str, float] = field(default_factory=dict)
 
 
 def less_than_exported(holdings: Holdings, said: Said, written: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -125,5 +128,9 @@ def _read_back(holdings: Holdings, said: Said, written: Sequence[str]) -> Instan
         if holder.leaf:
             queue_of |= {instance.users[n]: holder.label for n in np.flatnonzero(holder.users).tolist()}
     labels = {holder.label for holder in holders}
-    kept = [limit for limit in instance.limits if limit.name in written and labels.issuperset(limit.queues or ())]
+    kept = [
+        limit.replace(bound=said.bounds.get(limit.name, limit.bound))
+        for limit in instance.limits
+        if limit.name in written and labels.issuperset(limit.queues or ())
+    ]
     return instance.replace(queues=queues, queue_of=queue_of, limits=kept, rules=())

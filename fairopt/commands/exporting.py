@@ -149,8 +149,10 @@ _exporter(
     },
     level=Option(
         Annotated[
-            Literal["account", "account-user", "account-partition"],
-            typer.Option(help="What is limited: accounts, also their users, or users in each partition, which carries the placement."),
+            Literal["account", "account-user", "account-partition", "qos"],
+            typer.Option(
+                help="What is limited: accounts, also their users, users in each partition, which carries the placement; accounts and QOS."
+            ),
         ],
         "account",
     ),
@@ -165,6 +167,7 @@ _exporter(
     partition=_pairs("ROW=NAME", "Partition of a row of servers. Can be repeated; default: one for each row.", "--partition", "partitions"),
     user_of=_pairs("ACCOUNT=USER", "User of an account, if FILE does not say. Can be repeated.", "--user-of", "users"),
     associations=file("sacctmgr -P show assoc, or slurmrestd's answer: checks names, and lets undo restore these limits."),
+    qos=file("With --level qos: sacctmgr -P show qos, to check names and let undo restore these limits."),
 )
 _exporter(
     "kueue",

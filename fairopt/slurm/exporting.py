@@ -8,6 +8,7 @@
 * ``account-user``: also each user of an account.
 * ``account-partition``: each user of an account in each partition, with one partition for each group of servers, so that the limits carry
   the *placement* too. Only an association of a user can have a partition.
+* ``qos``: accounts as above, and the QOS whose limits an import has (:mod:`fairopt.slurm.qos_limits`).
 
 Accounts and users are those that `fairopt.import_slurm` reads: a queue ``A/u`` in the queue A is user u of account A, ``A/u/p`` that user
 in partition p, every other queue an account. The owner of a user of the instance that is in no queue is an account; in an account, it is a
@@ -30,7 +31,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from fairopt.allocation import Allocation
 from fairopt.clusters.amounts import check_headroom, kind_of, measures
@@ -44,14 +45,15 @@ from fairopt.slurm.accounts import ROOT, Accounts
 from fairopt.slurm.associations import current_limits
 from fairopt.slurm.license_limits import licenses_of
 from fairopt.slurm.limits import MOST, SlurmLimits
+from fairopt.slurm.qos_limits import QosExport, held_by_qos
 from fairopt.slurm.scripts import SlurmScripts
 from fairopt.wording import did_you_mean, joined, named
 
 __all__ = ["Level", "export_slurm"]
 
-Level: TypeAlias = Literal["account", "account-user", "account-partition"]
+Level: TypeAlias = Literal["account", "account-user", "account-partition", "qos"]
 
-_LEVELS = ("account", "account-user", "account-partition")
+_LEVELS = get_args(Level)
 _AS = ("tres", "billing")
 _KEYS = {"cpu": "cpu", "memory": "mem", "gpu": "gres/gpu"}
 _OWN = ("qos/", "MaxJobs of ", "GrpJobs of ")  # how imports call limits of QOS and of numbers of jobs, which an export does not change
@@ -69,6 +71,7 @@ def export_slurm(
     partitions: Mapping[str, str] | None = None,
     users: Mapping[str, str] | None = None,
     associations: str | os.PathLike[str] | None = None,
+    qos: str | os.PathLike[str] | None = None,
     resources: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
     placement_time_limit: float | None = 2.0,
@@ -77,7 +80,7 @@ def export_slurm(
 
     Parameters
     ----------
-    level : {"account", "account-user", "account-partition"}
+    level : {"account", "account-user", "account-partition", "qos"}
         What is limited.
     headroom : float
         The limits are the exact amounts times this factor, rounded up, but never above a limit of the queue or what the servers have.
@@ -90,6 +93,9 @@ def export_slurm(
     associations : path, optional
         The table of ``sacctmgr -P show assoc``, or slurmrestd's answer: accounts and users are checked against it, associations with a
         partition that exist already are not added, and ``undo`` restores the limits that they have now.
+    qos : path, optional
+        For the level "qos": ``sacctmgr -P show qos``. Names are checked against it, QOS that it lacks are added, and ``undo`` restores the
+        limits that they have now. Without it, they have those of the instance.
     resources : mapping, optional
         TRES of resources; default: ``cpu``, ``mem``, ``license/NAME`` of resources of the cluster, and ``gres/NAME`` of all others.
     units : mapping, optional
@@ -114,13 +120,19 @@ def export_slurm(
     sacctmgr -i modify account where name=gen set GrpTRES=cpu=28,mem=336G
     """
     _check(level, as_, headroom)
+    if level == "qos" and as_ == "billing":
+        raise InvalidInstance("limits of QOS are given as tres: leave billing out, or choose another level")
+    if qos is not None and level != "qos":
+        raise InvalidInstance(f'QOS are given, and the level "{level}" does not limit them; choose the level "qos", or leave them out')
     whole = whole_tasks(allocation, partitions, placement_time_limit)
     of_resource = measures(whole.instance, _key, _SMALLEST, grammar=_RESOURCE, keys=resources, units=units, system="Slurm")
     tree = Accounts(whole.instance, dict(users or {}))
     holdings = Holdings(whole, of_resource, tree.holders)
     known = None if associations is None else current_limits(associations)
     licenses = () if as_ == "billing" else licenses_of(whole.instance, resources or {})
-    return _export(SlurmLimits.of(whole, holdings, tree, level, headroom, licenses, as_ == "billing", known))
+    of_qos = QosExport.of(whole, of_resource, headroom, qos) if level == "qos" else None
+    of_accounts = "account" if level == "qos" else level
+    return _export(SlurmLimits.of(whole, holdings, tree, of_accounts, headroom, licenses, as_ == "billing", known, of_qos))
 
 
 def _check(level: str, as_: str, headroom: float) -> None:
@@ -154,6 +166,7 @@ def _export(asked: SlurmLimits) -> Export:
     names.pop(ROOT, None)
     texts = {"limits": scripts.set_limits(), "undo": scripts.take_back()}
     written = {name for each in asked.licenses for name in each.written}
+    written |= set(asked.qos.bounds) if asked.qos is not None else set()
     there = [each.name for each in asked.whole.instance.limits if each.name.startswith(_OWN) and each.name not in written]
     if there:
         notes.append(f"the script leaves limits as they are that Slurm has beside those of accounts: {joined(there, MOST)}")
@@ -161,6 +174,13 @@ def _export(asked: SlurmLimits) -> Export:
 
 
 def _said(asked: SlurmLimits) -> Iterator[str]:
+    if asked.qos is not None:
+        yield from asked.qos.notes
+    elif not asked.billing and (of_qos := [resource for resource, users in held_by_qos(asked.whole.instance).items() if users.any()]):
+        yield (
+            f"limits of accounts do not hold the jobs of a QOS with a GrpTRES of its own ({joined(of_qos, MOST)}): the level qos limits "
+            "these, too"
+        )
     yield (
         "limits are hard: what an account does not use stays idle. Regenerate them regularly (cron). Do not change account weights "
         "between runs"

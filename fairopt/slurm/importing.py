@@ -253,7 +253,8 @@ def import_slurm(
     for path, kind, fields in others:
         if path is not None:
             seeing(read_records(path, kind), fields, seen)
-    found = replace(found, notes=(*found.notes, *seen.notes()))
+    found = found.with_instance(named.freed(found.instance))
+    found = replace(found, notes=(*account.notes, *seen.notes()))
     return found if count_licenses or not of_cluster.amounts else of_cluster.as_limits(found)
 
 

@@ -13,7 +13,6 @@ import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from fairopt.analysis.rerun import given
 from fairopt.clusters.account import Account
 from fairopt.clusters.imported import Import
 from fairopt.clusters.json_export import Part
@@ -132,6 +131,4 @@ class Licenses:
             replace(queue, limit={r: bound for r, bound in queue.limit.items() if r not in self.amounts}) for queue in instance.queues
         ]
         without = instance.replace(shared=dict.fromkeys(self.amounts), limits=limits, queues=queues)
-        current = None if found.current is None else given(without, found.current.tasks, found.current.sharing)
-        units = {resource: unit for resource, unit in found.units.items() if resource not in self.amounts}
-        return replace(found, instance=without, current=current, units=units)
+        return found.with_instance(without, units={name: unit for name, unit in found.units.items() if name not in self.amounts})

@@ -21,6 +21,7 @@ from fairopt.instance.tolerances import FITS
 from fairopt.slurm.accounts import ROOT, UNKNOWN, Accounts
 from fairopt.slurm.associations import CurrentLimits
 from fairopt.slurm.license_limits import LicenseUse
+from fairopt.slurm.qos_limits import QosExport, held_by_qos
 from fairopt.wording import exactly, in_shell, joined, named
 
 __all__ = ["MOST", "Limit", "SlurmLimits"]
@@ -77,6 +78,8 @@ class SlurmLimits:
         Whether the dominant share is limited, and not every resource.
     known : CurrentLimits or None
         The associations of Slurm, if they are known.
+    qos : QosExport or None
+        The limits of QOS that are set.
     account, user, partition : dict
         Name in Slurm of each label.
     """
@@ -89,6 +92,7 @@ class SlurmLimits:
     licenses: tuple[LicenseUse, ...]
     billing: bool
     known: CurrentLimits | None
+    qos: QosExport | None
     account: dict[str, str]
     user: dict[str, str]
     partition: dict[str, str]
@@ -104,6 +108,7 @@ class SlurmLimits:
         licenses: tuple[LicenseUse, ...],
         billing: bool,
         known: CurrentLimits | None,
+        qos: QosExport | None = None,
     ) -> SlurmLimits:
         """Return them with names that Slurm's grammar allows."""
         places = [place for place in tree.places if place.user != UNKNOWN]
@@ -111,7 +116,7 @@ class SlurmLimits:
         user = Names(SLURM, "user").of(place.user for place in places if place.user)
         listed = [*(group.name for group in whole.groups), *(place.partition for place in tree.places if place.partition)]
         partition = Names(SLURM, "partition").of(dict.fromkeys(listed))
-        return cls(whole, holdings, tree, level, headroom, licenses, billing, known, account, user, partition)
+        return cls(whole, holdings, tree, level, headroom, licenses, billing, known, qos, account, user, partition)
 
     def limits(self) -> tuple[list[Limit], list[str]]:
         """Return the limits of all associations, and notes on them."""
@@ -126,12 +131,16 @@ class SlurmLimits:
         if self.billing:
             return None
         resource_of = {measure.key: resource for resource, measure in self.holdings.measures.items()}
+        of_qos = held_by_qos(self.whole.instance)
         most: list[dict[str, int]] = []
         for h, place in enumerate(self.tree.places):
             limited = not (place.user and (self.level == "account" or place.user == UNKNOWN)) and (place.account != ROOT or place.user)
             amounts = self._of([h], None) if limited else {}
-            most.append({resource_of[key]: amount for key, amount in amounts.items() if key in resource_of})
-        return Said(most, promised=False, tiers=True)  # the script changes neither weights nor what preempts
+            inside = self.tree.holders[h].users
+            free = {resource for resource, users in of_qos.items() if users[inside].all()}  # no limit of an account holds their jobs
+            most.append({r: amount for key, amount in amounts.items() if (r := resource_of.get(key)) is not None and r not in free})
+        bounds = {} if self.qos is None else self.qos.bounds
+        return Said(most, promised=False, tiers=True, bounds=bounds)  # the script changes neither weights nor what preempts
 
     def _of_all_servers(self) -> Iterator[Limit]:
         for h, (holder, place) in enumerate(zip(self.tree.holders, self.tree.places, strict=True)):

@@ -7,8 +7,10 @@ these users. A limit of numbers of jobs counts each task as the part of a job th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from fairopt.clusters.account import Account
 from fairopt.instance import Instance
@@ -16,8 +18,8 @@ from fairopt.instance.limits import Limit
 from fairopt.slurm.jobs import Job
 from fairopt.slurm.nodes import Node, Partition
 from fairopt.slurm.qos import Qos, QosLimits, limits_of_job
-from fairopt.slurm.queues import Associations, SplitLimits, split_limits
-from fairopt.wording import joined, plural
+from fairopt.slurm.queues import Associations, SplitLimits, split_limits, tres_of
+from fairopt.wording import joined, named, plural
 
 __all__ = ["NamedLimits"]
 
@@ -61,6 +63,7 @@ class NamedLimits:
         self._qos, self._partitions, self._tree = qos, partitions, tree
         self._licenses, self._nodes, self._account = licenses, nodes, account
         self._kinds: dict[str, _Kind] = {}
+        self._known: list[_Kind | None] = []
 
     def kind(self, job: Job, tasks: float) -> str:
         """Return the kind of a job of so many tasks, a word for people; empty: it counts in no limit of its own."""
@@ -89,7 +92,7 @@ class NamedLimits:
         job_of : mapping
             The account and the user of each queue.
         """
-        known = [self._kinds.get(kind) for kind in kinds]
+        known = self._known = [self._kinds.get(kind) for kind in kinds]
         found: list[Limit] = []
         left_out: set[str] = set()
         groups: dict[tuple[str, str, str, SplitLimits, float], list[int]] = {}
@@ -111,8 +114,40 @@ class NamedLimits:
                 found += self._of_jobs(instance, title, users, jobs, known)
         if self._tree is not None:
             found += self._of_associations(instance, self._tree, known)
-        self._note_precedence(groups)
         return found
+
+    def freed(self, instance: Instance) -> Instance:
+        """Return the instance without limits of accounts and users that hold none of their jobs, since all have a QOS that comes first.
+
+        Slurm looks at ``GrpTRES`` of the QOS of a partition, then of that of the job, then of its associations, and takes the first that
+        has a limit of a TRES. An account that has jobs with such a QOS and jobs without keeps its limit for all of them: Slurm would count
+        the former in it, and stop only the latter.
+        """
+        before = [{name for _, limits in kind.qos for name in limits[0].tres} if kind is not None else set() for kind in self._known]
+        left, both = set[str](), set[str]()
+        queues = []
+        for node, queue in enumerate(instance.tree.queues, 1):
+            inside = np.flatnonzero(instance.tree.below[node]).tolist()
+            kept = dict(queue.limit)
+            for resource in queue.limit:
+                first = [bool(before[n] & tres_of(resource, self._licenses)) for n in inside]
+                if first and all(first):
+                    del kept[resource]
+                    left.add(queue.name)
+                elif any(first):
+                    both.add(queue.name)
+            queues.append(replace(queue, limit=kept))
+        if left:
+            self._account.note(
+                f"limits of {joined(sorted(map(named, left)), 5)} that a QOS of all their jobs has, too, are left out: Slurm takes that of "
+                "the QOS alone"
+            )
+        if both:
+            self._account.note(
+                f"some jobs of {joined(sorted(map(named, both)), 5)} have a QOS with a GrpTRES of its own, to which alone Slurm holds "
+                "them; here the limit of the account counts for them, too"
+            )
+        return instance.replace(queues=queues) if left else instance
 
     def _of_associations(self, instance: Instance, tree: Associations, known: Sequence[_Kind | None]) -> list[Limit]:
         """Return ``GrpTRES`` of accounts that are no queue, and the limits of numbers of jobs."""
@@ -154,16 +189,6 @@ class NamedLimits:
         names = {node.name for node in self._nodes if kind in node.types}
         hosts = zip(instance.servers, instance.hosts, strict=True)
         return [server for server, own in hosts if names & set(own or (server.partition(" +")[0],))]
-
-    def _note_precedence(self, groups: Iterable[tuple[str, str, str, SplitLimits, float]]) -> None:
-        """Say where Slurm looks at the limit of a QOS instead of that of an account."""
-        own = {resource for _, of, _, split, _ in groups if not of for resource, _ in (*split[0], *split[1])}
-        both = sorted(own & (self._tree.limited if self._tree is not None else set()))
-        if both:
-            self._account.note(
-                f"GrpTRES of accounts and of a QOS limit {joined(both, 5)}: Slurm holds jobs of the QOS to that of the QOS alone; here "
-                "both count"
-            )
 
 
 def _title(text: str) -> str:

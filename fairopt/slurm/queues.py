@@ -31,7 +31,7 @@ from fairopt.slurm.syntax import finite, number
 from fairopt.slurm.text import OVER_TIME, PARENT, Record, tree
 from fairopt.wording import joined, plural
 
-__all__ = ["OF_QOS", "Associations", "SplitLimits", "split_limits"]
+__all__ = ["OF_QOS", "Associations", "SplitLimits", "split_limits", "tres_of"]
 
 OF_QOS = "/qos:"
 """Between the queue of a user and the name of a QOS that is a tier."""
@@ -283,6 +283,16 @@ def split_limits(amounts: Mapping[str, float], licenses: Mapping[str, str], left
         else:
             left_out.add(name)
     return tuple(limit.items()), tuple(by_type.items())
+
+
+def tres_of(resource: str, licenses: Mapping[str, str]) -> set[str]:
+    """Return the TRES that a resource of an instance may be: the other way round.
+
+    >>> sorted(tres_of("memory", {})), sorted(tres_of("ansys", {"ansys": "ansys"}))
+    (['mem'], ['gres/ansys', 'license/ansys'])
+    """
+    known = {tres for tres, (name, _) in _UNITS.items() if name == resource}
+    return known or {f"gres/{resource}", *(f"license/{name}" for name, own in licenses.items() if own == resource)}
 
 
 def _jobs(part: Part) -> tuple[float, float]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from fairopt.instance import safe_ratio
 from fairopt.slurm.limits import MOST, Limit, SlurmLimits
+from fairopt.slurm.qos_limits import QosExport
 from fairopt.wording import figure, joined, plural, printable
 
 __all__ = ["SlurmScripts"]
@@ -29,7 +31,7 @@ class SlurmScripts:
         """Return the script that sets the limits."""
         allocation, and_licenses = self.asked.whole.allocation, " and license/NAME" if self.asked.licenses else ""
         head = [
-            f"fairopt: limits of Slurm for the allocation {allocation.notion}, level {self.asked.level}, "
+            f"fairopt: limits of Slurm for the allocation {allocation.notion}, level {'qos' if self.asked.qos else self.asked.level}, "
             f"headroom {figure(self.asked.headroom, 6)}.",
             f"GrpTRES is enforced where AccountingStorageEnforce has limits; gres/NAME{and_licenses} must be in AccountingStorageTRES.",
             "Before: sacctmgr dump CLUSTER file=before.cfg. Afterwards: the script of --undo takes the limits back.",
@@ -50,6 +52,10 @@ class SlurmScripts:
             head.append("An association that is there already cannot be added, which is no error: the script can be run again.")
         lines = [f"{_command(['add', 'user', *limit.association])} || true" for limit in new]
         lines += [_command(["modify", *limit.where, "set", f"GrpTRES={self._tres(limit.amounts)}"]) for limit in self.limits]
+        if self.asked.qos is not None:
+            lines += [f"{_command(['add', 'qos', name])} || true" for name in self.asked.qos.new]
+            lines += self._of_qos(self.asked.qos, "amount")
+            lines += [_of_one_qos(name, [f"Preempt+={other}"]) for name, other in self.asked.qos.preempt]
         return _script(head, lines)
 
     def take_back(self) -> str:
@@ -57,6 +63,10 @@ class SlurmScripts:
         head = ["fairopt: takes back what the script of limits sets. A limit of -1 is none."]
         new = [limit for limit in self.limits if limit.new]
         lines = [self._back(limit) for limit in self.limits if not limit.new]
+        if (qos := self.asked.qos) is not None:
+            lines += self._of_qos(qos, "before")
+            lines += [_of_one_qos(name, [f"Preempt-={other}"]) for name, other in qos.preempt if name not in qos.new]
+            lines += [f"{_command(['delete', 'qos', 'where', f'name={name}'])} || true" for name in qos.new]
         if new:
             head.append("sacctmgr does not delete an association while its jobs run: let them end, and run this again.")
             lines.append("left=")
@@ -70,6 +80,17 @@ class SlurmScripts:
         if new:
             lines.append(f'[ -z "$left" ] || {{ echo {shlex.quote(_LEFT)} >&2; exit 1; }}')
         return _script(head, lines)
+
+    def _of_qos(self, qos: QosExport, which: Literal["amount", "before"]) -> list[str]:
+        """Return a command for each QOS; of those that are new, there is nothing to put back."""
+        settings: dict[str, dict[str, dict[str, int]]] = {}
+        for each in qos.settings:
+            if which == "amount" or each.qos not in qos.new:
+                settings.setdefault(each.qos, {}).setdefault(each.name, {})[each.key] = getattr(each, which)
+        return [
+            _of_one_qos(name, [f"{setting}={own[''] if '' in own else self._tres(own)}" for setting, own in of.items()])
+            for name, of in settings.items()
+        ]
 
     def _back(self, limit: Limit) -> str:
         """Return the command that puts back the limits of an association."""
@@ -100,6 +121,10 @@ def _megabytes(amount: int) -> str:
     if amount < 0:
         return str(amount)
     return f"{amount // 1024}G" if amount % 1024 == 0 and amount else f"{amount}M"
+
+
+def _of_one_qos(name: str, settings: list[str]) -> str:
+    return _command(["modify", "qos", "where", f"name={name}", "set", *settings])
 
 
 def _command(words: list[str]) -> str:

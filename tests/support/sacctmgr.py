@@ -1,4 +1,4 @@
-"""A stand-in for ``sacctmgr``: it carries out a script on associations, and shows them as slurmrestd and as ``show assoc`` do."""
+"""A stand-in for ``sacctmgr``: it carries out a script on associations and QOS, and shows them as slurmrestd and as ``show`` do."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ Key = tuple[str, str, str]  # account, user, partition
 
 
 class Sacctmgr:
-    """Associations with their ``GrpTRES``."""
+    """Associations with their ``GrpTRES``, and QOS with their limits: texts by setting, ``GrpJobs``, or setting and TRES."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, qos: dict[str, dict[str, dict[str, str]]] | None = None) -> None:
+        self.qos = {} if qos is None else qos
         self.parts: list[dict[str, Any]] = json.loads(path.read_text())["associations"]
         self.limits: dict[Key, dict[str, float]] = {self._key(part): {} for part in self.parts}
         self.active: set[Key] = set()  # with running jobs
@@ -53,6 +54,9 @@ class Sacctmgr:
 
     def _do(self, words: list[str]) -> None:
         verb, kind = words[:2]
+        if kind == "qos":
+            self._do_qos(verb, words[2:])
+            return
         given = dict(word.split("=", 1) for word in words[2:] if "=" in word and not word.startswith("GrpTRES="))
         account, user = (given["name"], "") if kind == "account" else (given["account"], given["name"])
         key = account, user, given.get("partition", "")
@@ -75,6 +79,43 @@ class Sacctmgr:
                         limits.pop(name, None)
                     else:
                         limits.update(tres(f"{name}={value}"))
+
+    def _do_qos(self, verb: str, words: list[str]) -> None:
+        if verb == "add":
+            if words[0] in self.qos:
+                raise KeyError(words[0])
+            self.qos[words[0]] = {}
+            return
+        assert words[0] == "where"
+        name = words[1].removeprefix("name=")
+        if verb == "delete":
+            del self.qos[name]
+            return
+        assert (verb, words[2]) == ("modify", "set")
+        own = self.qos[name]
+        for setting, value in (word.split("=", 1) for word in words[3:]):
+            if setting.startswith("Preempt"):
+                listed = own.setdefault("Preempt", {})
+                listed |= {value: ""} if setting == "Preempt+" else {}
+                if setting == "Preempt-":
+                    del listed[value]
+                continue
+            for key, amount in (pair.split("=") if "=" in pair else ("", pair) for pair in value.split(",")):
+                own.setdefault(setting, {})[key] = amount
+                if amount == "-1":
+                    del own[setting][key]
+        self.qos[name] = {setting: amounts for setting, amounts in own.items() if amounts}
+
+    def to_qos_table(self, path: Path) -> Path:
+        """Write ``sacctmgr -P show qos``."""
+        columns = ("GrpTRES", "GrpJobs", "MaxTRESPU", "MaxJobsPU", "MaxTRESPA", "MaxJobsPA", "Preempt")
+        lines = ["|".join(("Name", "Priority", *columns))]
+        for name, own in self.qos.items():
+            short = {setting.replace("PerUser", "PU").replace("PerAccount", "PA"): amounts for setting, amounts in own.items()}
+            cells = [",".join(f"{k}={v}" if k and v else k or v for k, v in short.get(column, {}).items()) for column in columns]
+            lines.append("|".join((name, "0", *cells)))
+        path.write_text("\n".join(lines) + "\n")
+        return path
 
     def to_json(self, path: Path) -> Path:
         """Write what slurmrestd answers."""
