@@ -68,9 +68,19 @@ def test_limits_bring_the_exact_allocation_into_a_real_slurm(cluster: SlurmClust
     assert cluster.left_running() == []
 
 
-# Of four nodes of 16 CPUs one is reserved for a course and one in maintenance; 32 CPUs are open. Of the four accounts capped has a QOS of 8
-# CPUs a user, and licensed needs one of 10 licences a job, so that plain has the other 14. The course has the 16 CPUs of its node.
-LIMITED = {"plain": ((), 14), "capped": (("--qos=small",), 8), "licensed": (("-L", "ansys"), 10), "course": (("--reservation=course",), 16)}
+# Of four nodes of 16 CPUs one is reserved for a course and one in maintenance; 32 CPUs are open. Of the accounts there, wide has a QOS of 6
+# CPUs together, to which alone Slurm holds it, and not to the 2 of the account; capped has one of 8 CPUs a user, and licensed needs one of
+# 8 licences a job, so that plain has the other 10. The course has the 16 CPUs of its node. Of two GPUs of 10 shards, pieces and cards have
+# one each: 3 of 10 shards are a third of a card.
+LIMITED = {
+    "wide": (("--qos=wide",), 6),
+    "plain": ((), 10),
+    "capped": (("--qos=small",), 8),
+    "licensed": (("-L", "ansys"), 8),
+    "course": (("--reservation=course",), 16),
+    "pieces": (("-p", "gpu", "--gres=shard:3"), 3),
+    "cards": (("-p", "gpu", "--gres=gpu:1"), 1),
+}
 EXPORTS = {
     "nodes": ("scontrol", "show", "nodes"),
     "jobs": ("squeue", "--json"),
@@ -81,44 +91,56 @@ EXPORTS = {
 }
 
 
-def test_qos_licences_reservations_maintenance_and_a_resized_job(tmp_path: Path) -> None:
-    """What limits a real Slurm limits the instance: the exact allocation is what it can run, and runs, once accounts have their limits."""
-    nodes = {f"n{n}": "CPUs=16 RealMemory=65536" for n in range(1, 5)}
-    more = "Licenses=ansys:10\nAccountingStorageTRES=gres/gpu,license/ansys\n"
-    cluster = SlurmCluster(tmp_path / "s", nodes, {"batch": "Nodes=n[1-4] Default=YES MaxTime=10 DefaultTime=1"}, more)
+def test_qos_licences_reservations_maintenance_shards_and_a_resized_job(tmp_path: Path) -> None:
+    """What limits a real Slurm limits the instance: the exact allocation is what it can run, and runs, once the export limits accounts."""
+    nodes = {f"n{n}": "CPUs=16 RealMemory=65536" for n in range(1, 5)} | {"g1": "CPUs=8 RealMemory=65536 Gres=gpu:t4:2,shard:20"}
+    more = "Licenses=ansys:8\nAccountingStorageTRES=gres/gpu,gres/shard,license/ansys\nGresTypes=gpu,shard\n"
+    times = "MaxTime=10 DefaultTime=1"
+    cluster = SlurmCluster(tmp_path / "s", nodes, {"batch": f"Nodes=n[1-4] Default=YES {times}", "gpu": f"Nodes=g1 {times}"}, more)
     with cluster:
         resized = resize(cluster)
-        cluster.run("sacctmgr", "-i", "-Q", "add", "qos", "small")
-        cluster.run("sacctmgr", "-i", "-Q", "modify", "qos", "small", "set", "MaxTRESPerUser=cpu=8")
+        for qos, limit in (("small", "MaxTRESPerUser=cpu=8"), ("wide", "GrpTRES=cpu=6")):
+            cluster.run("sacctmgr", "-i", "-Q", "add", "qos", qos)
+            cluster.run("sacctmgr", "-i", "-Q", "modify", "qos", qos, "set", limit)
         reserve = ("scontrol", "create", "reservation", "StartTime=now", "Duration=60", "Users=root")
         cluster.run(*reserve, "ReservationName=course", "Nodes=n3")
         cluster.run(*reserve, "ReservationName=fix", "Nodes=n4", "Flags=MAINT,IGNORE_JOBS")
         for account, (asked, _) in LIMITED.items():
             submit(cluster, account, "--array=1-500", "--mem=1M", *asked)
+        cluster.run("sacctmgr", "-i", "-Q", "modify", "account", "wide", "set", "GrpTRES=cpu=2")
         for _ in cluster.waits(PATIENCE):
-            if Counter(line.split()[1] for line in running(cluster))["course"] == 16 and len(running(cluster)) >= 48:
+            now = Counter(line.split()[1] for line in running(cluster))
+            if now["course"] == 16 and now["wide"] == 6 and now["pieces"] == 6 and sum(now.values()) >= 54:
                 break
+        assert (now["wide"], now["pieces"]) == (6, 6)
         paths = {name: cluster.export(f"{name}.txt", *command) for name, command in EXPORTS.items()}
         before = fo.import_slurm(**paths)  # type: ignore[arg-type]
         instance, want = before.instance, {name: number for name, (_, number) in LIMITED.items()}
         exact = fo.solve(instance, "drfh")
         assert dict(zip(before.owners, exact.tasks_per_user.tolist(), strict=True)) == pytest.approx(want)
-        assert {host for hosts in instance.hosts for host in hosts} == {"n1", "n2", "n3"}
+        assert {host for hosts in instance.hosts for host in hosts} == {"n1", "n2", "n3", "g1"}
+        regret = fo.regret(held(before), "drfh").largest
+        assert regret is not None
         text = fo.import_slurm(**{**paths, "jobs": cluster.export("jobs.text", "scontrol", "show", "jobs")})  # type: ignore[arg-type]
         assert text.instance.users == instance.users
         assert text.instance.limits == instance.limits
 
         out = cluster.root / "out"
         fo.save(instance, out / "cluster.yaml")
-        scripts = ("-o", out / "limits.sh", "--undo", out / "undo.sh", "--associations", paths["associations"])
-        run("export", "slurm", out / "cluster.yaml", "--level", "account", *scripts)
+        scripts = ("-o", out / "limits.sh", "--undo", out / "undo.sh", "--associations", paths["associations"], "--qos", paths["qos"])
+        run("export", "slurm", out / "cluster.yaml", "--level", "qos", *scripts)
         script(cluster, out / "limits.sh")
         for _ in cluster.waits(PATIENCE):
             if Counter(line.split()[1] for line in running(cluster)) == want:
                 break
         assert Counter(line.split()[1] for line in running(cluster)) == want
+        after = fo.import_slurm(**{**paths, **{name: cluster.export(f"{name}.after", *EXPORTS[name]) for name in ("nodes", "jobs")}})  # type: ignore[arg-type]
+        least = fo.regret(held(after), "drfh").largest
+        assert least is not None
+        assert least < min(regret, 0.1)
         script(cluster, out / "undo.sh")
         assert cluster.run(*TREE) == paths["associations"].read_text()
+        assert cluster.run(*EXPORTS["qos"]) == paths["qos"].read_text()
 
         columns = (
             "JobID,Account,User,Partition,State,Submit,Eligible,Start,End,Reason,AllocTRES,ReqTRES,NodeList,Constraints,Suspended,Elapsed"
@@ -127,9 +149,9 @@ def test_qos_licences_reservations_maintenance_and_a_resized_job(tmp_path: Path)
         log = cluster.export("log.txt", "sacct", "-a", "-X", "-P", "-D", "-S", start, "-j", resized, "-o", columns)
         found = fo.history(log, nodes=paths["nodes"], associations=paths["associations"], moments="all")
         rows = [line.split("|") for line in log.read_text().splitlines()[1:]]
-        held = sum(int(dict(part.split("=") for part in row[10].split(","))["cpu"]) * seconds(row) for row in rows)
+        used = sum(int(dict(part.split("=") for part in row[10].split(","))["cpu"]) * seconds(row) for row in rows)
         assert len(rows) == 2
-        assert found.to_frame()["received"].tolist() == pytest.approx([held / 64 / 3600])
+        assert found.to_frame()["received"].tolist() == pytest.approx([used / 72 / 3600])
     assert cluster.left_running() == []
 
 
@@ -145,8 +167,11 @@ def submit(cluster: SlurmCluster, account: str, *options: str) -> str:
     job.write_text(f"#!/bin/sh\nexec sleep {SECONDS}\n")
     cluster.run("sacctmgr", "-i", "-Q", "add", "account", account)
     cluster.run("sacctmgr", "-i", "-Q", "add", "user", "root", f"account={account}")
-    if any("qos" in option for option in options):
-        cluster.run("sacctmgr", "-i", "-Q", "modify", "user", "root", "where", f"account={account}", "set", "qos+=small")
+    for option in options:
+        if option.startswith("--qos="):
+            cluster.run(
+                "sacctmgr", "-i", "-Q", "modify", "user", "root", "where", f"account={account}", "set", option.replace("--qos", "qos+")
+            )
     where = ("-D", str(cluster.root / "out"), "-o", "/dev/null", "-e", "/dev/null", "-A", account)
     return cluster.run("sbatch", "--parsable", *where, *options, str(job)).strip()
 

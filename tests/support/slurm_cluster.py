@@ -204,8 +204,11 @@ class SlurmCluster:
         lines, gres = [_CONF.format(**self._fields), self.more], []
         for port, (name, properties) in zip(self._ports, self.nodes.items(), strict=True):
             lines.append(f"NodeName={name} {properties} NodeAddr=127.0.0.1 NodeHostName={self._fields['host']} Port={port}\n")
-            for word in properties.split():
-                if word.startswith("Gres=gpu:"):
+            generic = next((word.removeprefix("Gres=") for word in properties.split() if word.startswith("Gres=")), "")
+            for word in filter(None, generic.split(",")):
+                if word.startswith("shard:"):  # evenly on all GPUs of the node
+                    gres.append(f"NodeName={name} Name=shard Count={word.removeprefix('shard:')}\n")
+                else:
                     _, kind, number = word.split(":")
                     gres.append(f"NodeName={name} Name=gpu Type={kind} File={self.root}/dev/{name}-[0-{int(number) - 1}]\n")
                     for j in range(int(number)):  # as character devices, of which Slurm only looks at the name
