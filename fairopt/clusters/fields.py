@@ -91,14 +91,26 @@ class Seen:
         """Count the fields of a record that say something, and are neither read nor ignored."""
         if not isinstance(record, Mapping):
             return  # damaged: the reader refuses it, or leaves it out
-        if fields.record not in self._counts:
-            self._counts[fields.record] = fields, frozenset(fields.of("read") | fields.of("ignored")), Counter()
-            self._nested[fields.record] = [(name, *name.split(".", 1)) for name in fields.of("noted") if "." in name]  # type: ignore[misc]
-        _, quiet, counts = self._counts[fields.record]
+        _, quiet, counts = self._of(fields)
         counts.update(name for name in record if name not in quiet and says_something(record[name]))
         for name, outer, inner in self._nested[fields.record]:
             value = record.get(outer)
             counts.update([name] if isinstance(value, Mapping) and says_something(value.get(inner)) else [])
+
+    def _of(self, fields: Fields) -> tuple[Fields, frozenset[str], Counter[str]]:
+        if fields.record not in self._counts:
+            self._counts[fields.record] = fields, frozenset(fields.of("read") | fields.of("ignored")), Counter()
+            self._nested[fields.record] = [(name, *name.split(".", 1)) for name in fields.of("noted") if "." in name]  # type: ignore[misc]
+        return self._counts[fields.record]
+
+    def counts(self, fields: Fields, name: str) -> bool:
+        """Return whether a field is neither read nor ignored."""
+        return name not in self._of(fields)[1]
+
+    def add(self, fields: Fields, name: str, number: int) -> None:
+        """Count a field that so many records have, of a table of columns."""
+        if number and self.counts(fields, name):
+            self._of(fields)[2][name] += number
 
     def notes(self) -> list[str]:
         """Return a sentence for each such field."""

@@ -25,6 +25,7 @@ from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.assembly import Demand, Nodes, assemble
 from fairopt.clusters.imported import Import
 from fairopt.clusters.shapes import SOMEWHERE, Tasks
+from fairopt.clusters.swf_fields import notes_of_log
 from fairopt.clusters.swf_format import (
     ALLOCATED,
     ESTIMATE,
@@ -142,6 +143,8 @@ def import_swf(
     account.summary |= {"jobs": len(jobs), "at": moment, "jobs running": int(runs.sum()), "jobs waiting": int((~runs).sum())}
     if at is None:
         account.note(f"taken at {exactly(moment)} s, when most processors are asked for; --at chooses another moment")
+    for note in notes_of_log(header, jobs, memory=memory is not None):
+        account.note(note)
     account.note("a task is one processor; the processors of a job need not start together or be on one node: a relaxation")
 
     units = {"cpu": "processors"} if memory is None else {"cpu": "processors", "memory": "GiB"}

@@ -18,6 +18,7 @@ import numpy as np
 from fairopt.clusters.account import Account
 from fairopt.clusters.clock import Clock
 from fairopt.clusters.log_records import Records, Unjudged, distinct
+from fairopt.clusters.swf_fields import notes_of_log
 from fairopt.clusters.swf_format import (
     ALLOCATED,
     GROUP,
@@ -99,6 +100,7 @@ def read_swf_log(path: Path, cluster: Instance, *, users: str = "user", timezone
         lenient=lenient,
         numbered=True,
     )
+    records.notes += notes_of_log(header, jobs, memory="memory" in cluster.resources)
     records.unjudged += [Unjudged(each.why, 1, 0.0, each.where) for each in account.left_out]
     unknown = (wait < 0) | (processors <= 0)
     records.leave_out(wait < 0, "its wait is unknown")

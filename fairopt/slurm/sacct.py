@@ -19,6 +19,7 @@ from fairopt.errors import InvalidInstance
 from fairopt.files import read_bytes
 from fairopt.files.limits import check_table
 from fairopt.instance import IntArray
+from fairopt.slurm.sacct_fields import notes_of_columns
 from fairopt.slurm.sacct_json import json_columns
 from fairopt.slurm.text import NOTHING, Record, value_of
 from fairopt.wording import plural
@@ -61,6 +62,8 @@ class Sacct:
         The line of each row.
     places : tuple of str
         The place of each row, of an export in JSON; else empty.
+    notes : tuple of str
+        What it says that does not count (`fairopt.slurm.sacct_fields`).
     """
 
     path: Path
@@ -68,6 +71,7 @@ class Sacct:
     columns: dict[str, Any]
     lines: IntArray
     places: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def where(self, row: int) -> str:
         """Return the place of a row."""
@@ -113,7 +117,8 @@ def read_sacct(path: Path, needed: Sequence[str]) -> Sacct:
     if not len(frame):
         raise InvalidInstance(f"{path}: there is no job; export it again: {COMMAND}")
     columns = {str(column).strip().lower(): frame[column].str.strip().to_numpy(object) for column in frame.columns}
-    return Sacct(path, names, columns, lines if len(lines) == len(frame) else np.arange(2, len(frame) + 2))
+    numbers = lines if len(lines) == len(frame) else np.arange(2, len(frame) + 2)
+    return Sacct(path, names, columns, numbers, notes=notes_of_columns(columns, names))
 
 
 def _of_json(data: bytes, path: Path) -> Sacct:
@@ -121,9 +126,9 @@ def _of_json(data: bytes, path: Path) -> Sacct:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidInstance(f"{path}: {error}; export it again: sacct --json") from None
-    cells, places = json_columns(text, path, "sacct --json")
+    cells, places, notes = json_columns(text, path, "sacct --json")
     columns = {name: np.array(column, object) for name, column in cells.items()}
-    return Sacct(path, {name: name for name in columns}, columns, np.arange(1, len(places) + 1), tuple(places))
+    return Sacct(path, {name: name for name in columns}, columns, np.arange(1, len(places) + 1), tuple(places), notes)
 
 
 def _whole_lines(data: bytes, path: Path) -> IntArray:

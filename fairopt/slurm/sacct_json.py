@@ -7,13 +7,16 @@ from pathlib import Path
 
 from fairopt.clusters.json_export import Part, parse_json
 from fairopt.errors import InvalidInstance
+from fairopt.slurm.sacct_fields import notes_of_jobs
 from fairopt.slurm.syntax import finite, number, words
 
 __all__ = ["json_columns"]
 
 
-def json_columns(text: str, path: Path, command: str) -> tuple[dict[str, list[str]], list[str]]:
-    """Return the cells of each column, by its name in small letters, and the place of each job; empty cells for what a job lacks.
+def json_columns(text: str, path: Path, command: str) -> tuple[dict[str, list[str]], list[str], tuple[str, ...]]:
+    """Return the cells of each column, by its name in small letters, the place of each job, and notes on fields that do not count.
+
+    What a job lacks are empty cells.
 
     Raises
     ------
@@ -26,7 +29,7 @@ def json_columns(text: str, path: Path, command: str) -> tuple[dict[str, list[st
     jobs = export["jobs"].items()
     if not jobs:
         raise InvalidInstance(f"{path}: there is no job; export it again: {command}")
-    return {name: [read(job) for job in jobs] for name, read in _COLUMNS.items()}, [job.place for job in jobs]
+    return {name: [read(job) for job in jobs] for name, read in _COLUMNS.items()}, [job.place for job in jobs], notes_of_jobs(jobs)
 
 
 def _identity(job: Part) -> str:

@@ -131,7 +131,7 @@ def read_sacct_log(
         lenient=lenient,
         inferred=True,
         accounts=True,
-        notes=lacking,
+        notes=[*lacking, *table.notes],
     )
     _arrays(records, "submit" in get)
     _waits(records, eligible, "eligible" in get, get.get("reason", empty))

@@ -96,7 +96,10 @@ def average_jobs(
             job = replace(job, **asked)
         return job, seconds / (window[1] - window[0]).total_seconds()
 
-    rows = read_sacct(Path(path), _NEEDED).records()
+    table = read_sacct(Path(path), _NEEDED)
+    for note in table.notes:
+        account.note(note)
+    rows = table.records()
     ran = [each for each in account.read(rows, read, "job") if each is not None]
     span = f"{window[0].isoformat()} to {window[1].isoformat()}"
     if not ran:

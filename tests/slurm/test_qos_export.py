@@ -127,6 +127,6 @@ def test_without_the_table_of_qos(tmp_path: Path, slurm: Sacctmgr) -> None:
     assert any("the level qos limits these, too" in note for note in fo.export_slurm(exact).notes)
     for options, message in (({"qos": tmp_path / "qos.txt"}, "leave them out"), ({"level": "qos", "as_": "billing"}, "given as tres")):
         with pytest.raises(InvalidInstance, match=message):
-            fo.export_slurm(exact, **options)  # type: ignore[arg-type]
+            fo.export_slurm(exact, **options)
     flat = fo.solve(fo.Instance([[8]], [[1]], resources=["cpu"]), "drfh")
     assert any("the instance has no limits of QOS" in note for note in fo.export_slurm(flat, level="qos").notes)
