@@ -78,6 +78,7 @@ NODE = declared(
     read | name, NodeName, state, state_flags, State, reservation, reservation_name | its name, and whether it accepts work, and whose
     read | ReservationName | its name, and whether it accepts work, and whose
     read | cpus, CPUTot, effective_cpus, CPUEfctv, threads, ThreadsPerCore | its CPUs, less those kept for the system
+    read | alloc_cpus, CPUAlloc | how many of its CPUs are in use: more than jobs hold, if jobs are hidden
     read | real_memory, RealMemory, specialized_memory, MemSpecLimit | its memory, less what is kept for the system
     read | gres, Gres | its generic resources
     read | partitions, Partitions, features, AvailableFeatures, active_features, ActiveFeatures | where jobs may run
@@ -85,8 +86,8 @@ NODE = declared(
     noted | owner, Owner | the only user who may use it now
     noted | res_cores_per_gpu, RestrictedCoresPerGPU | cores that only jobs with a GPU may use
     noted | mcs_label, MCS_label | a label of users who share it
-    ignored | alloc_cpus, alloc_idle_cpus, idle_cpus, alloc_memory, free_mem, free_memory, gres_used | what is in use: jobs say it
-    ignored | tres_used, tres_weighted, CPUAlloc, AllocMem, FreeMem, AllocTRES, GresUsed, cpu_load, CPULoad | what is in use: jobs say it
+    ignored | alloc_idle_cpus, idle_cpus, alloc_memory, free_mem, free_memory, gres_used | what is in use: jobs say it
+    ignored | tres_used, tres_weighted, AllocMem, FreeMem, AllocTRES, GresUsed, cpu_load, CPULoad | what is in use: jobs say it
     ignored | tres, CfgTRES, cores, CoresPerSocket, boards, Boards, sockets, Sockets, specialized_cores, CoreSpecCount | in its CPUs
     ignored | specialized_cpus, CPUSpecList, cpu_binding, gpu_spec | in its CPUs
     ignored | weight, Weight, temporary_disk, TmpDisk | the order in which nodes are filled; disk, of which jobs that ask are noted

@@ -48,6 +48,7 @@ from fairopt.clusters.speeds import Speeds, read_speeds
 from fairopt.errors import InvalidInstance
 from fairopt.instance import BoolArray
 from fairopt.instance.queues import Queue
+from fairopt.slurm.doubts import note_hidden_jobs, note_missing_columns, note_missing_nodes, note_qos, note_states
 from fairopt.slurm.fields import ASSOCIATION, JOB, LICENSE, NODE, PARTITION, QOS, RESERVATION, seeing
 from fairopt.slurm.jobs import Job, read_job
 from fairopt.slurm.licenses import Licenses
@@ -60,7 +61,8 @@ from fairopt.slurm.reservations import Reservations
 from fairopt.slurm.sacct_window import average_jobs
 from fairopt.slurm.shards import Shards, without_pieces
 from fairopt.slurm.sizes import Size, Sizes
-from fairopt.wording import joined, plural
+from fairopt.slurm.text import LIMITS
+from fairopt.wording import plural
 
 __all__ = ["import_slurm"]
 
@@ -166,6 +168,8 @@ def import_slurm(
     limiting = read_qos(qos, account)
     member = read_partitions(listed, partitions)
     known = {node.name for node in listed}
+    note_states(listed, account)
+    note_missing_nodes(member, known, account)
 
     def checked(some: Iterable[tuple[Job, float]]) -> list[tuple[Job, float]]:
         good = [each for each in some if _is_known(each[0], known, member, nodes, account)]
@@ -177,8 +181,8 @@ def import_slurm(
     states = Counter(job.state for job in listed_jobs)
     account.summary |= {"nodes": len(read), "jobs": len(listed_jobs), **{f"jobs {state}": n for state, n in states.items()}}
     able = _within_limits(_able_to_run(_widened(listed_jobs), account), limiting, member, account)
-    if qos is None:
-        _note_qos(able, member, account)
+    note_qos(able, member, None if qos is None else limiting, account)
+    note_hidden_jobs(listed, listed_jobs, account)
     kept = checked((job, float(job.holds)) for job in able)
     asked = [job.copies for job, _ in kept]
     if sacct is not None and window is not None:
@@ -252,7 +256,8 @@ def import_slurm(
     )
     for path, kind, fields in others:
         if path is not None:
-            seeing(read_records(path, kind), fields, seen)
+            records = seeing(read_records(path, kind), fields, seen)
+            note_missing_columns(records, kind if kind != "qos" else "QOS", LIMITS.get(kind, {}), account)
     found = found.with_instance(named.freed(found.instance))
     found = replace(found, notes=(*account.notes, *seen.notes()))
     return found if count_licenses or not of_cluster.amounts else of_cluster.as_limits(found)
@@ -310,16 +315,6 @@ def _within_limits(jobs: list[Job], qos: Mapping[str, Qos], member: Mapping[str,
         else:
             kept.append(job)
     return kept
-
-
-def _note_qos(jobs: Sequence[Job], member: Mapping[str, Partition], account: Account) -> None:
-    """Say which QOS may limit jobs, where their limits are not given."""
-    names = Counter(name for job in jobs for name in {job.qos, member[job.partition].qos if job.partition in member else ""} if name)
-    if set(names) - {"normal"}:
-        account.note(
-            f"{plural(sum(names.values()), 'job is', 'jobs are')} in the QOS {joined(sorted(names), 5)}, whose limits do not count: they "
-            "are in sacctmgr -P show qos (--qos)"
-        )
 
 
 def _queues_of_tiers(jobs: Sequence[Job], tiers: Mapping[str, int]) -> list[str] | None:

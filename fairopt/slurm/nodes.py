@@ -22,6 +22,10 @@ _CLOSED = {"DOWN", "DRAIN", "DRAINED", "DRAINING", "ERROR", "FAIL", "FAILED", "F
 _CLOSED |= {"NO_RESPOND", "NO_RESP", "UNKNOWN", "INVAL"}
 _MAINTENANCE = {"MAINT", "MAINTENANCE"}
 _RESERVED = {"RESERVED", "RESV"} | _MAINTENANCE
+_OPEN = {"ALLOC", "ALLOCATED", "COMP", "COMPLETING", "IDLE", "MIX", "MIXED", "PLND", "PLANNED", "BLOCK", "BLOCKED", "UNDRAIN", "RESUME"}
+_OPEN |= {"CLOUD", "DYNAMIC_NORM", "DYNAMIC_FUTURE", "EXTERNAL", "PERFCTRS", "NPC", "RES", "NET", "POW_DN", "POW_UP", "POWER_DRAIN"}
+_OPEN |= {"POWER_DOWN", "POWERED_DOWN", "POWERING_DOWN", "POWER_UP", "POWERING_UP", "PWR_DOWN"}  # nodes that Slurm wakes for a job
+_OPEN |= {"BOOT", "REBOOT", "REBOOT_CANCEL", "REBOOT_CANCELED", "REBOOT_ISSUED", "REBOOT_REQUESTED", "REBOOT^", "PERSISTENT"}
 _MARKS = {"*": "NOT_RESPONDING", "$": "MAINT"}  # behind a state in short forms; others say nothing of what a node offers
 
 
@@ -41,6 +45,7 @@ class Node:
     reserved: bool  # it is in an active reservation, or in maintenance
     maintenance: bool
     reservation: str  # the name of it, as far as the node says
+    strange: tuple[str, ...] = ()  # states that are not known; "": it says none
 
 
 @dataclass(slots=True)
@@ -68,6 +73,7 @@ def read_node(part: Part) -> Node:
         if kind and name not in pieces:  # pieces are of the type of their cards
             types.add(f"{name}:{kind}")
     closed = sorted(states & _CLOSED)
+    strange = tuple(sorted(states - _CLOSED - _RESERVED - _OPEN)) or (() if states else ("",))
     return Node(
         part,
         part["name"].text(),
@@ -81,6 +87,7 @@ def read_node(part: Part) -> Node:
         bool(states & _RESERVED),
         bool(states & _MAINTENANCE),
         part.get("reservation").text("") or part.get("reservation_name").text(""),
+        strange,
     )
 
 

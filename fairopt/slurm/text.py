@@ -30,7 +30,7 @@ from fairopt.clusters.json_export import Part
 from fairopt.errors import InvalidInstance
 from fairopt.wording import plural
 
-__all__ = ["ASSOCIATIONS", "NOTHING", "OVER_TIME", "PARENT", "QOS", "Record", "blocks", "others_in", "table", "tree", "value_of"]
+__all__ = ["ASSOCIATIONS", "LIMITS", "NOTHING", "OVER_TIME", "PARENT", "QOS", "Record", "blocks", "others_in", "table", "tree", "value_of"]
 
 PARENT = 0x7FFFFFFF  # shares_raw of an association that uses those of its parent
 NOTHING = ("(null)", "N/A", "n/a", "None", "None assigned", "Unknown", "UNLIMITED")
@@ -39,6 +39,7 @@ _FIELDS = {  # of scontrol: the name in the text, the name in the JSON
     "NodeName": "name",
     "CPUTot": "cpus",
     "CPUEfctv": "effective_cpus",
+    "CPUAlloc": "alloc_cpus",
     "RealMemory": "real_memory",
     "MemSpecLimit": "specialized_memory",
     "ThreadsPerCore": "threads",
@@ -109,7 +110,26 @@ QOS = {  # columns of sacctmgr show qos
     "maxtresrunminspa": "MaxTRESRunMinsPA",
     "usagethres": "UsageThres",
 }
-_NUMBERS = {"cpus", "effective_cpus", "real_memory", "specialized_memory", "default_memory_per_cpu", "default_memory_per_node"}
+LIMITS = {  # columns of tables without which limits are missing, by their names in the JSON
+    "associations": {"grp_tres": "GrpTRES", "grp_jobs": "GrpJobs", "max_jobs": "MaxJobs"},
+    "qos": {
+        **{
+            name: name
+            for name in ("GrpTRES", "GrpJobs", "MaxTRESPU", "MaxJobsPU", "MaxTRESPA", "MaxJobsPA", "MaxTRES", "MinTRES", "MaxWall")
+        },
+        "preempt": "Preempt",
+        "flags": "Flags",
+    },
+}
+_NUMBERS = {
+    "cpus",
+    "effective_cpus",
+    "alloc_cpus",
+    "real_memory",
+    "specialized_memory",
+    "default_memory_per_cpu",
+    "default_memory_per_node",
+}
 _NUMBERS |= {"grp_jobs", "max_jobs", "priority", "GrpJobs", "MaxJobsPU", "MaxJobsPA"}
 _NUMBERS |= {"shares_raw", "tasks", "threads", "Total", "Reserved", "LastDeficit"}
 
