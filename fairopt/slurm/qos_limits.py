@@ -74,7 +74,7 @@ class QosExport:
     new : tuple of str
         QOS that Slurm does not have.
     preempt : tuple of (str, str)
-        A QOS, and another that it must preempt and does not.
+        A QOS that preempts none in Slurm and is in a tier above others here, and one of these.
     bounds : mapping
         The bounds of the named limits that are written, by name, as they are written.
     notes : tuple of str
@@ -157,12 +157,13 @@ def _tiers(instance: Instance, real: Mapping[str, str]) -> dict[str, int]:
 
 
 def _preempting(tiers: Mapping[str, int], names: Mapping[str, None], current: Mapping[str, Qos]) -> list[tuple[str, str]]:
-    """Return which QOS must preempt which others that are known here, and does not now."""
+    """Return which QOS must preempt which others that are known here; one that preempts some in Slurm is left as it is."""
     return [
         (name, other)
         for name, tier in tiers.items()
+        if not (name in current and current[name].preempts)
         for other in names
-        if tiers.get(other, 0) < tier and not (name in current and other in current[name].preempts)
+        if tiers.get(other, 0) < tier
     ]
 
 

@@ -80,7 +80,7 @@ class Associations:
         left_out: set[str] = set()
         numbers: set[str] = set()
         records = _of_cluster(
-            path, read_associations(path, ("Account", "User", "Share")), {job.part.get("cluster").text("") for job in jobs} - {""}
+            path, read_associations(path, ("Account", "User", "Share")), {job.part.get("cluster").text("") for job in jobs} - {""}, account
         )
         as_text = [record for record in records if isinstance(record, Record)]
         if as_text and not tree(records):
@@ -248,7 +248,7 @@ def _is_of(queue: str, name: str) -> bool:
     return queue.partition(OF_QOS)[0] == name
 
 
-def _of_cluster(path: str | os.PathLike[str], records: list[Part], clusters: set[str]) -> list[Part]:
+def _of_cluster(path: str | os.PathLike[str], records: list[Part], clusters: set[str], account: Account) -> list[Part]:
     """Return the associations of the cluster of the jobs, as far as both name one."""
     named = [(record, record.get("cluster").text("")) for record in records]
     others = {name for _, name in named if name}
@@ -256,6 +256,11 @@ def _of_cluster(path: str | os.PathLike[str], records: list[Part], clusters: set
         raise InvalidInstance(
             f"{path}: the associations are of the cluster {joined(sorted(others), 3)}, and the jobs of {joined(sorted(clusters), 3)}; "
             "export both of one cluster"
+        )
+    if len(others) > 1 and not clusters:
+        account.note(
+            f"the associations are of the clusters {joined(sorted(others), 3)}, and the jobs do not say of which they are: all count; "
+            "export those of one (sacctmgr -P show assoc tree cluster=NAME)"
         )
     return [record for record, name in named if not clusters or not name or name in clusters]
 

@@ -43,7 +43,7 @@ from fairopt.slurm.pieces import in_cards
 from fairopt.slurm.reading import parsed
 from fairopt.slurm.sacct import EMPTY, Sacct, read_sacct
 from fairopt.slurm.syntax import array_size, seconds, tres
-from fairopt.wording import plural
+from fairopt.wording import joined, named, plural
 
 __all__ = ["Places", "read_sacct_log"]
 
@@ -111,6 +111,7 @@ def read_sacct_log(
         lasted = _lengths(get.get("elapsed", empty)) + suspended
         end = clock.later_of_two(end, np.abs(end + 3600 - start - lasted) < 1)
     demands, shape, nodes_given, lacking = _demands(given, asked, never, cluster, table, {} if places is None else places.pieces)
+    lacking += _no_lengths(table)
     listed, node_names, hosts_of = _nodes(get.get("nodelist", empty), table)
     records = Records(
         job=get["jobid"],
@@ -163,6 +164,19 @@ def _lengths(cells: Any) -> FloatArray:
     code, found = pd.factorize(cells)
     lengths = [np.nan if (length := seconds(str(text))) is None else length for text in found]
     return np.array(lengths, float)[code]
+
+
+def _no_lengths(table: Sacct) -> list[str]:
+    """Return notes on cells that should be lengths of time and are none."""
+    notes = []
+    for name in ("suspended", "elapsed"):
+        cells = table.columns.get(name)
+        bad = [] if cells is None else [text for text in cells[np.isnan(_lengths(cells))].tolist() if text not in EMPTY]
+        if bad:
+            notes.append(
+                f'{plural(len(bad), "row has", "rows have")} "{bad[0][:20]}" as {table.names[name]}, which is no length of time: 0'
+            )
+    return notes
 
 
 def _from_resize(job: Any, submit: FloatArray, start: FloatArray, end: FloatArray) -> FloatArray:
@@ -365,7 +379,14 @@ def _place(
             for partition, constraints, types in (key.split("\n") for key in found)
         ]
         records.allowed = np.array([places.allowed(*kind) for kind in kinds], bool).reshape(len(found), cluster.n_servers)
-        records.allowed[~records.allowed.any(axis=1)] = True
+        nowhere_now = ~records.allowed.any(axis=1)
+        if (lost := np.isin(code, np.flatnonzero(nowhere_now))).any():
+            one = kinds[int(code[int(np.argmax(lost))])]
+            records.notes.append(
+                f"no node has what {plural(int(lost.sum()), 'record')} of jobs asked for (partition, constraints, types of GPUs, such as "
+                f"{joined([named(word) for word in (*one[:2], *one[2]) if word], 3)}): counted as allowed on every node"
+            )
+        records.allowed[nowhere_now] = True
         return
     records.allowed = np.zeros((len(found), cluster.n_servers), bool)
     ran = records.row >= 0

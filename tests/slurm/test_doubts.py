@@ -59,3 +59,25 @@ def test_columns_that_are_missing(tmp_path: Path) -> None:
     assert said(found, "the associations have no columns GrpTRES, GrpJobs and MaxJobs: what these limit does not count")
     assert said(found, "the QOS have no columns GrpJobs, MaxTRESPU, MaxJobsPU")
     assert said(found, "1 job is in the QOS other, which the table of QOS does not have")
+
+
+def test_associations_of_several_clusters(tmp_path: Path) -> None:
+    """Text of jobs does not say of which cluster they are."""
+    (tmp_path / "tree.txt").write_text("Cluster|Account|User|Share|GrpTRES|GrpJobs|MaxJobs\nx|a||1|||\ny|a||2|||\n")
+    found = import_records(tmp_path, [node("n1")], [job(1)], associations=tmp_path / "tree.txt")
+    assert said(found, "the associations are of the clusters x and y, and the jobs do not say of which they are")
+    one = import_records(tmp_path, [node("n1")], [job(1, cluster="x")], associations=tmp_path / "tree.txt")
+    assert not said(one, "the associations are of the clusters")
+
+
+def test_cells_of_a_log_that_say_nothing(tmp_path: Path) -> None:
+    """Lengths of time that are none, and partitions that no node has (any more)."""
+    (tmp_path / "nodes.txt").write_text("NodeName=n1 CPUTot=16 RealMemory=16384 State=IDLE Partitions=p\n")
+    head = "JobID|Account|User|Partition|Submit|Start|End|AllocTRES|NodeList|Suspended|Elapsed"
+    time = "2026-10-01T0{}:00:00"
+    row = "|".join(("{}", "a", "u", "{}", time.format(0), time.format(0), time.format(1), "cpu=1,node=1", "n1", "{}", "01:00:00"))
+    rows = [row.format(n, partition, length) for n, partition, length in ((1, "p", "soon"), (2, "old", "00:00:00"), (3, "p", ""))]
+    (tmp_path / "log.txt").write_text("\n".join([head, *rows]) + "\n")
+    notes = fo.history(tmp_path / "log.txt", nodes=tmp_path / "nodes.txt").notes
+    assert '1 row has "soon" as Suspended, which is no length of time: 0' in notes
+    assert any("no node has what 1 record of jobs asked for (partition, constraints, types of GPUs, such as old)" in note for note in notes)

@@ -101,12 +101,12 @@ def test_what_slurm_lacks_is_added_and_taken_back(tmp_path: Path, slurm: Sacctmg
     instance = cluster(tmp_path, slurm, plain="night.run").instance
     assert [queue.tier for queue in instance.queues if queue.name == "plain/u/qos:night.run"] == [1]
     del slurm.qos["small"]
-    slurm.qos["night.run"]["Preempt"] = {"normal": ""}
+    del slurm.qos["night.run"]["Preempt"]
     before = copy.deepcopy(slurm.qos)
     found = fo.export_slurm(fo.solve(instance, "drfh"), level="qos", qos=slurm.to_qos_table(tmp_path / "qos.txt"))
     slurm.run(found.files["limits"])
     assert slurm.qos["small"] == QOS["small"]
-    assert slurm.qos["night.run"] == {"Preempt": {"normal": "", "small": "", "wide": ""}, "GrpTRES": {"cpu": "6"}}
+    assert slurm.qos["night.run"] == {"Preempt": {"small": "", "wide": ""}, "GrpTRES": {"cpu": "6"}}
     assert any("Slurm has no QOS small: the script adds them" in note for note in found.notes)
     slurm.run(found.files["undo"])
     assert slurm.qos == before
