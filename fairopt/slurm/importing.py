@@ -53,7 +53,7 @@ from fairopt.slurm.fields import ASSOCIATION, JOB, LICENSE, NODE, PARTITION, QOS
 from fairopt.slurm.jobs import Job, read_job
 from fairopt.slurm.licenses import Licenses
 from fairopt.slurm.named_limits import NamedLimits
-from fairopt.slurm.nodes import Node, Partition, allowed_nodes, read_node, read_partitions
+from fairopt.slurm.nodes import Node, Partition, allowed_nodes, read_node, read_partitions, total_tres
 from fairopt.slurm.qos import Qos, breaks, limits_of_job, read_qos, tiers_of
 from fairopt.slurm.queues import OF_QOS, Associations
 from fairopt.slurm.reading import read_records
@@ -165,7 +165,7 @@ def import_slurm(
         else:
             up.append(node)
     reserved = Reservations(reservations, listed, account)
-    limiting = read_qos(qos, account)
+    limiting = read_qos(qos, account, total_tres(listed))
     member = read_partitions(listed, partitions)
     known = {node.name for node in listed}
     note_states(listed, account)

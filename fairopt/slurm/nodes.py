@@ -16,7 +16,7 @@ from fairopt.slurm.pieces import pieces_of
 from fairopt.slurm.reading import parsed, read_records
 from fairopt.slurm.syntax import Features, features, finite, gres, number, words
 
-__all__ = ["Node", "Partition", "allowed_nodes", "read_node", "read_partitions"]
+__all__ = ["Node", "Partition", "allowed_nodes", "read_node", "read_partitions", "total_tres"]
 
 _CLOSED = {"DOWN", "DRAIN", "DRAINED", "DRAINING", "ERROR", "FAIL", "FAILED", "FAILING", "FUTURE", "INVALID_REG", "NOT_RESPONDING"}
 _CLOSED |= {"NO_RESPOND", "NO_RESP", "UNKNOWN", "INVAL"}
@@ -89,6 +89,16 @@ def read_node(part: Part) -> Node:
         part.get("reservation").text("") or part.get("reservation_name").text(""),
         strange,
     )
+
+
+def total_tres(nodes: Iterable[Node]) -> dict[str, float]:
+    """Return what nodes have together, by TRES; memory in MiB."""
+    total: dict[str, float] = {}
+    for node in nodes:
+        for name, amount in (*node.offers.items(), ("node", 1.0)):
+            tres = {"cpu": "cpu", "node": "node", "memory": "mem"}.get(name, f"gres/{name}")
+            total[tres] = total.get(tres, 0.0) + amount * (1024 if name == "memory" else 1)
+    return total
 
 
 def read_partitions(nodes: Iterable[Node], path: str | os.PathLike[str] | None) -> dict[str, Partition]:

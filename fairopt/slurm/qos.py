@@ -12,6 +12,8 @@ A partition may have a QOS, which limits all jobs in the partition, beside their
 the partition counts, unless the QOS of the job has the flag ``OverPartQOS``. The priority of a QOS orders jobs that wait; it divides
 nothing in the long run unless it preempts: then its jobs are in a queue of a higher tier, ``account/user/qos:NAME``. Else it is noted.
 Budgets over time (``GrpTRESMins``, ``GrpWall``, ...) are noted, too.
+
+With the flag ``Relative`` (24.05 and later) limits by TRES are percentages of what the cluster has, as it is configured.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
 
 from fairopt.clusters.account import Account
@@ -34,6 +36,9 @@ from fairopt.wording import joined, plural
 __all__ = ["Qos", "QosLimits", "breaks", "limits_of_job", "read_qos", "tiers_of"]
 
 _OVER_TIME = ("GrpTRESMins", "GrpTRESRunMins", "GrpWall", "MaxTRESMins", "MaxTRESRunMinsPU", "MaxTRESRunMinsPA", "UsageThres")
+_FLAGS = {"denyonlimit", "denylimit", "enforceusagethreshold", "noreserve", "nodecay", "usagefactorsafe", "deleted", "notset"}
+_FLAGS |= {"partitionmaxnodes", "partitionminnodes", "partitiontimelimit", "partitionmaximumnode", "partitionminimumnode", "relative"}
+_FLAGS |= {"requiresreservation", "requiredreservation", "overpartqos", "overridepartitionqos"}  # of text, and of JSON
 _OF_JSON = {  # where the answer of slurmrestd has each, below "limits"
     "GrpTRES": ("max", "tres", "total"),
     "MaxTRESPU": ("max", "tres", "per", "user"),
@@ -100,6 +105,24 @@ class Qos:
     priority: float
     preempts: tuple[str, ...]
     over_time: tuple[str, ...]
+    flags: tuple[str, ...] = ()
+
+    @property
+    def relative(self) -> bool:
+        """Whether its limits by TRES are percentages."""
+        return "relative" in map(_plain, self.flags)
+
+    def of(self, total: Mapping[str, float]) -> Qos:
+        """Return it with amounts, if its limits are percentages of these totals by TRES."""
+        if not self.relative:
+            return self
+
+        def amounts(percent: Mapping[str, float]) -> dict[str, float]:
+            return {name: value / 100 * total[name] for name, value in percent.items() if name in total}
+
+        together, user, account = (QosLimits(amounts(own.tres), own.jobs) for own in self.limits)
+        job, node, least = map(amounts, (self.job, self.node, self.least))
+        return replace(self, together=together, user=user, account=account, job=job, node=node, least=least)
 
     @property
     def limits(self) -> tuple[QosLimits, QosLimits, QosLimits]:
@@ -107,8 +130,8 @@ class Qos:
         return self.together, self.user, self.account
 
 
-def read_qos(path: str | os.PathLike[str] | None, account: Account) -> dict[str, Qos]:
-    """Return each QOS by its name, and note what an instance cannot have.
+def read_qos(path: str | os.PathLike[str] | None, account: Account, total: Mapping[str, float] | None = None) -> dict[str, Qos]:
+    """Return each QOS by its name, and note what an instance cannot have; ``total`` is what the cluster has, by TRES.
 
     Raises
     ------
@@ -119,6 +142,13 @@ def read_qos(path: str | os.PathLike[str] | None, account: Account) -> dict[str,
         return {}
     found = {each.name: each for each in account.unique(account.read(read_records(path, "qos", ("Name",)), _read, "QOS"), "QOS")}
     account.summary["QOS"] = len(found)
+    relative = [name for name, each in found.items() if each.relative]
+    if relative and total is not None:
+        found = {name: each.of(total) for name, each in found.items()}
+        account.note(f"limits of the QOS {joined(sorted(relative), 5)} are percentages (Relative): counted of what all nodes here have")
+    strange = sorted({flag for each in found.values() for flag in each.flags if _plain(flag) not in _FLAGS})
+    if strange:
+        account.note(f"QOS have the flags {joined(strange, 5)}, which this import does not know: they do not count")
     over_time = [each for each in found.values() if each.over_time]
     if over_time:
         names = joined(sorted({name for each in over_time for name in each.over_time}), 7)
@@ -175,11 +205,17 @@ def _read(part: Part) -> Qos:
         node=amounts["MaxTRESPerNode"],
         least=amounts["MinTRES"],
         minutes=_minutes(_of(part, "MaxWall")),
-        over_partition=any("overpartqos" in word.replace("_", "").lower() for word in words(part.get("flags"))),
+        over_partition=any(_plain(word) in ("overpartqos", "overridepartitionqos") for word in words(part.get("flags"))),
         priority=finite(part.get("priority")),
         preempts=tuple(words(preempt.get("list") if isinstance(preempt.value, dict) else preempt)),
         over_time=tuple(name for name in _OVER_TIME if _is_set(_of(part, name))),
+        flags=tuple(words(part.get("flags"))),
     )
+
+
+def _plain(flag: str) -> str:
+    """Return the name of a flag as text and JSON have it alike."""
+    return flag.replace("_", "").lower()
 
 
 def _of(part: Part, name: str) -> Part:
@@ -212,7 +248,9 @@ def _minutes(part: Part) -> float:
     """Return a length of time, of a table as days-hours:minutes:seconds, of JSON in minutes."""
     if isinstance(part.value, str):
         length = seconds(part.value)
-        return math.inf if length is None else length / 60
+        if length is None:
+            part.refuse(f'"{part.value[:40]}" is not a length of time such as 1-00:00:00')
+        return length / 60
     return _count(part)
 
 

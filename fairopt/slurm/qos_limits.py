@@ -94,6 +94,7 @@ class QosExport:
         real = {name.replace(".", "_"): name for name in current or {}}
         settings: dict[tuple[str, str, str], Setting] = {}
         bounds: dict[str, float] = {}
+        relative: dict[str, None] = {}
         for limit in instance.limits:
             match = _NAME.fullmatch(limit.name)
             found = None if match is None else _amount(limit, match["what"], whole, measures, headroom if not match["of"] else None)
@@ -101,6 +102,9 @@ class QosExport:
                 continue
             key, amount, bound, step = found
             name = real.get(match["qos"], match["qos"])
+            if current is not None and name in current and current[name].relative:
+                relative[name] = None
+                continue
             setting = _SETTINGS[match["of"] or ""][not key]
             before = bound if current is None else _before(current.get(name), match["of"] or "", key)
             settings[name, setting, key] = Setting(name, setting, key, amount, before)
@@ -109,7 +113,10 @@ class QosExport:
         names = dict.fromkeys([*(name for name, _, _ in settings), *tiers])
         new = () if current is None else tuple(name for name in names if name not in current)
         preempt = () if current is None else tuple(_preempting(tiers, names, current))
-        return cls(tuple(settings.values()), new, preempt, bounds, tuple(_notes(instance, settings, tiers, new, current)))
+        notes = _notes(instance, settings, tiers, new, current)
+        if relative:
+            notes.append(f"limits of the QOS {joined(list(relative), _MOST)} are percentages (Relative): they are left as they are")
+        return cls(tuple(settings.values()), new, preempt, bounds, tuple(notes))
 
 
 def _amount(limit: Limit, what: str, whole: Whole, measures: Measures, headroom: float | None) -> tuple[str, int, int, float] | None:

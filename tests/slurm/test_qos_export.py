@@ -130,3 +130,25 @@ def test_without_the_table_of_qos(tmp_path: Path, slurm: Sacctmgr) -> None:
             fo.export_slurm(exact, **options)
     flat = fo.solve(fo.Instance([[8]], [[1]], resources=["cpu"]), "drfh")
     assert any("the instance has no limits of QOS" in note for note in fo.export_slurm(flat, level="qos").notes)
+
+
+def test_percentages_and_flags(tmp_path: Path, slurm: Sacctmgr) -> None:
+    """With Relative, 25 is a quarter of the 32 CPUs; such limits are left as they are. Flags that nobody knows, and odd times, are said."""
+    table = tmp_path / "qos.txt"
+    exact = None
+    for flags, tasks_of_capped in (("Relative", 8), ("DenyOnLimit,Relative", 8), ("", 15.5)):
+        cluster(tmp_path, slurm)
+        table.write_text(f"Name|Flags|GrpTRES|MaxTRESPU|MaxWall\nnormal||||\nwide|||cpu=1|\nsmall|{flags}||cpu=25|1-00:00:00\n")
+        found = fo.import_slurm(tmp_path / "nodes.json", tmp_path / "jobs.json", slurm.to_json(tmp_path / "assoc.json"), qos=table)
+        assert tasks(found.instance)["capped"] == pytest.approx(tasks_of_capped)
+        exact = exact or fo.solve(found.instance, "drfh")
+    table.write_text(table.read_text().replace("small|", "small|Relative,Odd"))
+    assert exact is not None
+    export = fo.export_slurm(exact, level="qos", qos=table)
+    assert any("limits of the QOS small are percentages" in note for note in export.notes)
+    assert "name=small" not in export.files["limits"]
+    found = fo.import_slurm(tmp_path / "nodes.json", tmp_path / "jobs.json", qos=table)
+    assert any("QOS have the flags Odd, which this import does not know" in note for note in found.notes)
+    table.write_text(table.read_text().replace("1-00:00:00", "soon"))
+    with pytest.raises(InvalidInstance, match=r"line 4: MaxWall: .*not a length of time"):
+        fo.import_slurm(tmp_path / "nodes.json", tmp_path / "jobs.json", qos=table)
