@@ -195,7 +195,7 @@ def test_shares_of_sshare(tmp_path: Path) -> None:
         fo.Queue("optics", "physics", 2),
         fo.Queue("optics/ada", "optics", 3),
     )
-    assert any("optics/ada has several associations" in note for note in result.notes)
+    assert any('"optics/ada" has several associations' in note for note in result.notes)
 
 
 REFUSED: list[tuple[dict[str, str], str]] = [
