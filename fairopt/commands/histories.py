@@ -47,9 +47,9 @@ def history(
         list[Path],
         typer.Argument(
             metavar="FILE",
-            help="The log: what sacct -P printed, accounting records of PBS, a log in the Standard Workload Format (.swf), pods (kubectl "
-            "get pods -A -o json), or a table of jobs (.csv, .parquet, .xlsx, .ods). Pods and records of PBS may be several files, in the "
-            "order of time. Each may be compressed (.gz).",
+            help="The log: what sacct -P printed, accounting records of PBS, condor_history -json, a log in the Standard Workload Format "
+            "(.swf), pods (kubectl get pods -A -o json), or a table of jobs (.csv, .parquet, .xlsx, .ods). PBS, HTCondor and pods: several "
+            "files, in the order of time. Each may be compressed (.gz).",
         ),
     ],
     cluster: Annotated[
@@ -59,7 +59,10 @@ def history(
     nodes: Annotated[
         Path | None,
         typer.Option(
-            "--nodes", metavar="FILE", help="Instead of --cluster: scontrol show nodes for a log of sacct, pbsnodes -a -F json for PBS."
+            "--nodes",
+            metavar="FILE",
+            help="Instead of --cluster: scontrol show nodes for a log of sacct, pbsnodes -a -F json for PBS, condor_status -json for "
+            "HTCondor.",
         ),
     ] = None,
     associations: Annotated[
@@ -97,8 +100,8 @@ def history(
         str | None,
         typer.Option(
             metavar="WORD",
-            help="Owners of jobs. sacct: user or account. swf: user, group or queue. PBS: these, project or account. Pods: namespace, "
-            "priority or label:KEY.",
+            help="Owners of jobs. sacct: user or account. swf: user, group or queue. PBS: these, project or account. HTCondor: submitter, "
+            "user or group. Pods: namespace, priority or label:KEY.",
         ),
     ] = None,
     timezone: Annotated[

@@ -92,7 +92,7 @@ def check_capacity(setting: Setting, changes: Changes, windows: list[tuple[float
             amounts = np.cumsum(np.bincount(at[here], weights=tasks[here] * demands[here, r], minlength=changes.times.size))
             held = np.where(inside, amounts, 0.0)
             worst = int(np.argmax(held))
-            if held[worst] > capacity[r] * (1 + WRITTEN) + WRITTEN * demands[:, r].max():
+            if held[worst] > capacity[r] * (1 + WRITTEN) + WRITTEN * demands[:, r].max(initial=0.0):
                 used, allowed = contrast(float(held[worst]), float(capacity[r]))
                 return f"at {log.clock.shown(changes.times[worst])} jobs hold {used} {resource} of {name}, which has {allowed}"
     return None

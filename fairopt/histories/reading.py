@@ -28,6 +28,7 @@ USERS = {
     "table": (),
     "sacct": ("user", "account"),
     "pbs": ("user", "group", "project", "account", "queue"),
+    "htcondor": ("submitter", "user", "group"),
     "swf": ("user", "group", "queue"),
     "kubernetes": ("namespace", "priority", "label:KEY"),
 }
@@ -54,13 +55,15 @@ def cluster_of_log(
 ) -> tuple[Instance, Places | None, tuple[str, ...]]:
     """Return the cluster of a log without an instance file, where jobs may run if that is known, and notes.
 
-    It is described by exports of Slurm or PBS, or by the header of a log (.swf).
+    It is described by exports of Slurm, PBS or HTCondor, or by the header of a log (.swf).
 
     Raises
     ------
     InvalidInstance
         The log is of another kind, or the nodes are missing.
     """
+    if isinstance(log, list | tuple) and log:
+        log = log[0]
     if not isinstance(log, str | os.PathLike):
         raise InvalidInstance("a history of this log needs a cluster: give an instance or its file (--cluster)")
     path = Path(log)
@@ -74,10 +77,15 @@ def cluster_of_log(
 
         cluster, notes = of_pbs(nodes, lenient=lenient)
         return cluster, None, notes
+    if kind == "htcondor" and nodes is not None and associations is None and licenses is None:
+        from fairopt.htcondor.log import cluster_of_log as of_htcondor
+
+        cluster, notes = of_htcondor(nodes, lenient=lenient)
+        return cluster, None, notes
     if kind != "sacct":
         raise InvalidInstance(
-            f"{path}: a history of this log needs a cluster: give an instance or its file (--cluster); nodes are of Slurm or PBS, "
-            "associations of Slurm"
+            f"{path}: a history of this log needs a cluster: give an instance or its file (--cluster); nodes are of Slurm, PBS or "
+            "HTCondor, associations of Slurm"
         )
     if nodes is None:
         raise InvalidInstance(
@@ -110,11 +118,11 @@ def associated(log: object, cluster: Instance, associations: str | os.PathLike[s
 
 
 def kind_of(path: Path) -> str:
-    """Return the kind of a log: "table", "sacct", "pbs", "swf" or "kubernetes"."""
+    """Return the kind of a log: "table", "sacct", "pbs", "htcondor", "swf" or "kubernetes"."""
     name = path.name.lower().removesuffix(".gz")
     for ending, kind in ((".swf", "swf"), (".json", "kubernetes"), *((each, "table") for each in (".csv", ".parquet", *BOOKS))):
         if name.endswith(ending):
-            return "sacct" if kind == "kubernetes" and _is_of_slurm(path) else kind
+            return kind if kind != "kubernetes" else "sacct" if _is_of_slurm(path) else "htcondor" if _is_of_htcondor(path) else kind
     if path.is_dir() or not path.exists():
         return "sacct"  # whose reader says what is wrong
     head = first_line(path).decode("utf-8", "replace")
@@ -126,9 +134,11 @@ def kind_of(path: Path) -> str:
 
     if is_accounting(head):
         return "pbs"
+    if _is_of_htcondor(path):
+        return "htcondor"
     raise InvalidInstance(
         f"{path}: cannot tell what kind of log this is; end its name in .csv, .parquet, .xlsx or .ods (a table), .swf or .json (pods of "
-        "Kubernetes), or give what sacct -P prints, with JobID in its first line, or accounting records of PBS"
+        "Kubernetes), or give what sacct -P prints, with JobID in its first line, accounting records of PBS or ads of HTCondor"
     )
 
 
@@ -136,6 +146,14 @@ def _is_of_slurm(path: Path) -> bool:
     """Return whether JSON is what sacct --json writes, or slurmrestd answers, and not a list of Kubernetes."""
     head = beginning(path)
     return b'"apiVersion"' not in head and (b'"slurm"' in head.lower() or b'"jobs"' in head)
+
+
+def _is_of_htcondor(path: Path) -> bool:
+    """Return whether JSON is that of ads of jobs, and not a list of Kubernetes."""
+    from fairopt.htcondor.log import is_history
+
+    head = beginning(path)
+    return b'"apiVersion"' not in head and is_history(head)
 
 
 def read_log_file(
@@ -165,8 +183,10 @@ def read_log_file(
     if not paths:
         raise InvalidInstance("there is no log; give the path of one")
     kind = kind_of(paths[0])
-    if len(paths) > 1 and kind not in ("kubernetes", "pbs"):
-        raise InvalidInstance(f"{paths[1]}: only pods of Kubernetes and records of PBS come in several files; join the others into one")
+    if len(paths) > 1 and kind not in ("kubernetes", "pbs", "htcondor"):
+        raise InvalidInstance(
+            f"{paths[1]}: only pods of Kubernetes, records of PBS and ads of HTCondor come in several files; join the others into one"
+        )
     allowed = USERS[kind]
     if users is not None and users not in allowed and not (kind == "kubernetes" and users.startswith("label:")):
         there = f"give {joined(allowed)}" if allowed else "a table names them in its column user; leave it out"
@@ -185,6 +205,10 @@ def read_log_file(
         from fairopt.kubernetes.pod_log import read_pod_log
 
         return JobLog.of(read_pod_log(paths, cluster, **options), cluster)
+    if kind == "htcondor":
+        from fairopt.htcondor.log import read_htcondor_log
+
+        return JobLog.of(read_htcondor_log(paths, cluster, **options), cluster)
     if kind == "pbs":
         from fairopt.pbs.log import read_pbs_log
 

@@ -83,19 +83,20 @@ def history(
     Parameters
     ----------
     log : path, paths, pandas.DataFrame or JobLog
-        What ``sacct -P`` prints, accounting records of PBS (several files in any order), a log in the Standard Workload Format (.swf),
-        pods as ``kubectl get pods -A -o json`` lists them (several files: the later one counts), or a table of jobs (.csv, .parquet or a
-        frame); each may be compressed by gzip. The modules ``fairopt.slurm.sacct_log``, ``fairopt.pbs.log``, ``fairopt.clusters.swf_log``,
-        ``fairopt.kubernetes.pod_log`` and ``fairopt.histories.from_table`` describe what is read.
+        What ``sacct -P`` prints, accounting records of PBS or what ``condor_history -json`` prints (several files in any order), a log in
+        the Standard Workload Format (.swf), pods as ``kubectl get pods -A -o json`` lists them (several files: the later one counts), or a
+        table of jobs (.csv, .parquet or a frame); each may be compressed by gzip. The modules ``fairopt.slurm.sacct_log``,
+        ``fairopt.pbs.log``, ``fairopt.htcondor.log``, ``fairopt.clusters.swf_log``, ``fairopt.kubernetes.pod_log`` and
+        ``fairopt.histories.from_table`` describe what is read.
     cluster : Instance or path, optional
         Servers with their hosts, and the weights, queues, guarantees, owners and placement constraints of its users; their demands and
         numbers of tasks are not read. A job ran on the row that has its node among its hosts. It must know all owners of the log (by name,
-        as a user, a queue or an owner, or by the queue of the job), or none; then weights are 1. Left out for a log of ``sacct`` or PBS
-        with ``nodes``, and for one in the Standard Workload Format, whose header says how many processors there were.
+        as a user, a queue or an owner, or by the queue of the job), or none; then weights are 1. Left out for a log of ``sacct``, PBS or
+        HTCondor with ``nodes``, and for one in the Standard Workload Format, whose header says how many processors there were.
     nodes, associations, licenses : paths, optional
         Instead of a cluster, for a log of ``sacct``: ``scontrol show nodes``, ``sacctmgr -P show assoc tree``, ``scontrol show licenses``,
         as `fairopt.import_slurm` takes them. All nodes count, drained ones too, and every account and user of the log has its place
-        (:mod:`fairopt.slurm.past`). For records of PBS, ``nodes`` is ``pbsnodes -a -F json``. Beside a
+        (:mod:`fairopt.slurm.past`). For PBS, ``nodes`` is ``pbsnodes -a -F json``, for HTCondor ``condor_status -json``. Beside a
         cluster, ``associations`` say where accounts and users are that the cluster does not list.
     notion : str, tuple or Notion
         As `fairopt.compare` takes it.
@@ -109,7 +110,8 @@ def history(
         What is received is exact in any case.
     users : str, optional
         The owner of a job: "user" (default) or "account" of ``sacct``; "user", "group" or "queue" of .swf; "user", "group", "project",
-        "account" or "queue" of PBS; "namespace", "priority" or "label:KEY" of pods. A table names it.
+        "account" or "queue" of PBS; "submitter", "user" or "group" of HTCondor; "namespace", "priority" or "label:KEY" of pods. A table
+        names it.
     timezone : str, optional
         The time zone of local times, such as "Europe/Berlin", for logs in which clocks change.
     changes : mapping or sequence of str, optional

@@ -8,7 +8,7 @@ from fairopt.clusters.json_export import Part
 from fairopt.htcondor.ads import Ad
 from fairopt.htcondor.slots import renamed
 
-__all__ = ["OWNERS", "Job", "owner_of", "read_job", "request_of"]
+__all__ = ["OWNERS", "Job", "owner_of", "read_job", "request_of", "runs_outside"]
 
 OWNERS = ("submitter", "user", "group")
 _HOLDS, _WAITS = (2, 6, 7), (1,)  # running, transferring its output, suspended: it keeps its slot; idle
@@ -80,6 +80,12 @@ def owner_of(ad: Ad, users: str) -> tuple[str, str, str]:
     return {"submitter": submitter, "user": user, "group": group or "(no group)"}[users], group, submitter
 
 
+def runs_outside(ad: Ad) -> str:
+    """Return why a job needs no slot; else empty."""
+    universe = int(ad.number("JobUniverse", 5))
+    return f"{_ELSEWHERE[universe]}, which runs outside of the slots" if universe in _ELSEWHERE else ""
+
+
 def request_of(ad: Ad) -> dict[str, float]:
     """Return what a job asks for: a CPU by default, memory in GiB."""
     demand = {}
@@ -102,7 +108,7 @@ def read_job(ad: Ad, users: str) -> Job:
             f"{ad.get('JobStatus').value} is no status of a job (1 to 7); export all attributes, without -attributes"
         )
     universe = int(ad.number("JobUniverse", 5))
-    why = _WHY.get(status, "") or (f"{_ELSEWHERE[universe]}, which runs outside of the slots" if universe in _ELSEWHERE else "")
+    why = _WHY.get(status, "") or runs_outside(ad)
     owner, group, submitter = owner_of(ad, users)
     parallel = universe == 11
     holds = status in _HOLDS and not why

@@ -85,8 +85,11 @@ def _total(ad: Ad, resource: str) -> float:
     return ad.number(f"TotalSlot{resource}", ad.number(resource, 0.0))
 
 
-def servers_of(slots: Iterable[Slot], account: Account) -> tuple[list[Slot], dict[str, str]]:
-    """Return the slots that are servers, and for each slot by name the one that it is a part of."""
+def servers_of(slots: Iterable[Slot], account: Account, *, closed: bool = False) -> tuple[list[Slot], dict[str, str]]:
+    """Return the slots that are servers, and for each slot by name the one that it is a part of.
+
+    With ``closed``, those that offer nothing now are servers, too.
+    """
     listed = list(slots)
     parents = {slot.name for slot in listed if slot.kind == "partitionable"}
     servers, part_of, orphans = [], {}, 0
@@ -99,7 +102,7 @@ def servers_of(slots: Iterable[Slot], account: Account) -> tuple[list[Slot], dic
         if slot.kind == "dynamic" and whole in parents:
             continue
         orphans += slot.kind == "dynamic"
-        if slot.closed:
+        if slot.closed and not closed:
             account.leave_out("slot", f"{slot.part.place} ({slot.name})", f"{slot.closed}: offers nothing")
         else:
             servers.append(slot)

@@ -80,6 +80,12 @@ ACCOUNTING = (
     "exec_host=A/0*2 exec_vnode=(A:ncpus=2:mem=1048576kb) Resource_List.select=1:ncpus=2:mem=1gb end=1780273800\n"
     '06/01/2026 02:40:00;R;2.head;user=bob account="a b" queue=workq qtime=1780272000 start=1780273800 exec_host=A/0+A/1*2 end=1780274400\n'
 )
+ADS = [
+    {"ClusterId": 1, "ProcId": 0, "JobStatus": 4, "Owner": "alice", "RequestCpus": 2, "RequestMemory": "/Expr(ImageSize / 1024)/",
+     "ImageSize": 2097152, "QDate": 1780272000, "JobStartDate": 1780272100, "JobCurrentStartDate": 1780272400, "NumHolds": 0,
+     "CompletionDate": 1780273000, "RemoteWallClockTime": 700, "LastRemoteHost": "slot1_1@A", "AccountingGroup": "g.alice"},
+    {"ClusterId": 2, "ProcId": 0, "JobStatus": 1, "Owner": "bob", "RequestGPUs": 1, "QDate": 1780272000, "Requirements": "/Expr(true)/"},
+]  # fmt: skip
 SCONTROL = "\n\n".join(
     f"NodeName={name} Arch=x86_64 CoresPerSocket=32\n   CPUAlloc=48 CPUEfctv=64 CPUTot=64\n   ActiveFeatures=ib\n   Gres={gres}\n"
     "   RealMemory=131072\n   State=MIXED+CLOUD ThreadsPerCore=1\n   Partitions=batch,gpu\n   CfgTRES=cpu=64,mem=128G,billing=64"
@@ -329,6 +335,7 @@ SEEDS: dict[str, tuple[bytes, Callable[[Path], None]]] = {
     "sacct.txt": (SACCT.encode(), log),
     "sacct.gz": (packed(SACCT), log),
     "accounting.txt": (ACCOUNTING.encode(), log),
+    "condor_history.json": (json.dumps(ADS).encode(), log),
     "sacct.json": (json.dumps(SACCT_JSON).encode(), log),
     "jobs.swf": ((EXPORTS / "log.swf").read_bytes(), log_of_processors),
     "pods.json": (json.dumps(PODS).encode(), log),

@@ -49,6 +49,12 @@ def test_three_owners_by_hand() -> None:
     assert found.to_dict()["contended_hours"] == pytest.approx(3)
 
 
+def test_a_log_in_which_nothing_ever_ran() -> None:
+    """A asks for the half of the CPUs for two hours, and leaves: it was due one share-hour."""
+    table = fo.history(log(("A", 0, None, 2, 4, 1, 1)), POOL).to_frame()
+    assert table[WORDS].to_numpy() == pytest.approx(np.array([[1, 0, 1, 0]]))
+
+
 def test_averages_over_time_are_allocations() -> None:
     """What ran on average, and what was due, go to compare and audit; the cluster is that of the log."""
     found = fo.history(BY_HAND, POOL)

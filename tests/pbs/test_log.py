@@ -146,6 +146,9 @@ def test_several_files_in_any_order_and_packed(tmp_path: Path) -> None:
     )
     found = fo.history([tmp_path / "20260602.gz", tmp_path / "20260601"], CLUSTER)
     assert found.to_frame()["received"].tolist() == pytest.approx([89_990 / 3600 / 16])
+    (tmp_path / "nodes.json").write_text(json.dumps({"nodes": dict([vnode("n1"), vnode("n2")])}))
+    found = fo.history([tmp_path / "20260601", tmp_path / "20260602.gz"], nodes=tmp_path / "nodes.json")
+    assert found.to_frame()["received"].tolist() == pytest.approx([89_990 / 3600 / 16])
 
 
 def test_a_log_needs_no_import(tmp_path: Path) -> None:
