@@ -55,7 +55,9 @@ class Group:
 
 
 def read_config(path: str | os.PathLike[str]) -> dict[str, str]:
-    """Return the macros of a configuration, or of what ``condor_config_val -dump`` prints, by name in small letters.
+    """Return the macros of groups and limits of a configuration, or of what ``condor_config_val -dump`` prints, in small letters.
+
+    A macro that refers to itself means its value before.
 
     Raises
     ------
@@ -67,8 +69,11 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, str]:
     for line in text.splitlines():
         match = _LINE.fullmatch(line)
         if match is not None:
-            found[match[1].lower()] = match[2]
-    return {name: _expanded(value, found, Path(path), name) for name, value in found.items()}
+            name = match[1].lower()
+            itself = re.compile(rf"\$\({re.escape(name)}\)", re.IGNORECASE)
+            found[name] = found.get(name, "").join(itself.split(match[2]))[:_LONGEST]
+    read = {name: value for name, value in found.items() if name.startswith(("group_", "concurrency_")) or name.endswith("_limit")}
+    return {name: _expanded(value, found, Path(path), name) for name, value in read.items()}
 
 
 def _expanded(value: str, macros: Mapping[str, str], path: Path, name: str) -> str:

@@ -41,7 +41,7 @@ from fairopt.pbs.places import Places
 from fairopt.pbs.queues import Holder, holders, limits_of
 from fairopt.pbs.reading import read_listing
 from fairopt.pbs.syntax import chunks
-from fairopt.wording import named, plural
+from fairopt.wording import joined, named, plural
 
 __all__ = ["import_pbs"]
 
@@ -146,7 +146,7 @@ def import_pbs(
         word = " ".join(dict.fromkeys([*(job.whose[each] for each in ("queue", "user") if each != users), *job.wide]))
         kind = limits.kind(f"{word} in {plural(total, 'task')}" if total > 1 else word, counts)
         counted = {each.name.rpartition(" ")[2] for each in counts}
-        wide.update(name for name in job.wide if name not in counted | set(resources))
+        wide.update(name for name in job.wide if server is None and name not in counted | set(resources))
         for task in found:
             groups.add(job, task, kind)
     _note(able, wide, set(places.host_of), account)
@@ -303,8 +303,8 @@ def _note(jobs: Sequence[Job], wide: Mapping[str, int], open_vnodes: set[str], a
     grouped = sum("group=" in job.place for job in jobs)
     if grouped:
         account.note(f"{plural(grouped, 'job wants', 'jobs want')} chunks on hosts that are alike (place=group), which does not count")
-    for name, number in wide.items():
+    if wide:
         account.note(
-            f"{plural(number, 'job asks', 'jobs ask')} for {name} beside chunks; how much there is of it is in qstat -B -f -F json "
-            "(--server): without it, it does not count"
+            f"jobs ask for {joined(sorted(wide), 5)} beside their chunks ({plural(max(wide.values()), 'job')}): if there is a limited "
+            "amount of it, as of licences, it is in qstat -B -f -F json (--server), and does not count without it"
         )

@@ -15,7 +15,7 @@ from fairopt.clusters.json_export import Part
 from fairopt.clusters.kind_limits import Counts
 from fairopt.pbs.jobs import Job
 from fairopt.pbs.reading import is_true, parsed, read_listing, text_of
-from fairopt.pbs.syntax import amount, renamed, run_limits
+from fairopt.pbs.syntax import amount, chunks, renamed, run_limits
 
 __all__ = ["Holder", "holders", "limits_of"]
 
@@ -114,7 +114,7 @@ def limits_of(job: Job, holder: Holder, tasks: float, demanded: Mapping[str, flo
         if not resource:
             found.append(Counts(title, bound, amount=1 / tasks))
         elif name == "nodect":
-            found.append(Counts(title, bound))
+            found.append(Counts(title, bound, amount=sum(chunk.number for chunk in chunks(job.select)) / tasks))
         elif name in demanded:
             found.append(Counts(title, bound, name))
         elif name in job.wide:

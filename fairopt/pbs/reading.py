@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
-from fairopt.clusters.json_export import Part, read_json
+from fairopt.clusters.json_export import Part, parse_json
+from fairopt.errors import InvalidInstance
+from fairopt.files import read_text
 from fairopt.pbs.syntax import amount
 
 __all__ = ["COMMANDS", "is_true", "number_of", "parsed", "read_listing", "text_of"]
@@ -19,6 +23,8 @@ COMMANDS = {
     "Queue": "qstat -Q -f -F json > queues.json",
     "Server": "qstat -B -f -F json > server.json",
 }
+_BARE = re.compile(r'((?<!\\)":\s*)([^\s"\[\]{},]{1,64})(?=\s*[,}\n])')  # a value without quotes
+_JSON = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?|true|false|null")
 _TRUE = ("true", "t", "yes", "y", "1")
 
 
@@ -31,11 +37,23 @@ def read_listing(path: str | os.PathLike[str], kind: str) -> dict[str, Part]:
         The file is no such answer.
     """
     command = COMMANDS[kind]
-    answer = read_json(path, command)
+    answer = _read(Path(path), command)
     if not isinstance(answer.value, dict) or (kind not in answer.value and not _is_empty(answer)):
         has = ", ".join(list(answer.value)[:6]) if isinstance(answer.value, dict) else "a list"
         answer.refuse(f'this is no answer of PBS with "{kind}" (it has {has or "nothing"}); export it again: {command}')
     return answer.get(kind).entries()
+
+
+def _read(path: Path, command: str) -> Part:
+    """Read an answer; PBS writes what strtod takes for a number without quotes, such as the name 007, which is no JSON."""
+    text = read_text(path)
+    try:
+        return parse_json(text, path, command)
+    except InvalidInstance:
+        quoted = _BARE.sub(lambda match: match[0] if _JSON.fullmatch(match[2]) else f'{match[1]}"{match[2]}"', text)
+        if quoted == text:
+            raise
+        return parse_json(quoted, path, command)
 
 
 def _is_empty(answer: Part) -> bool:

@@ -101,7 +101,7 @@ def test_concurrency_limits(tmp_path: Path) -> None:
         ),
         ("GROUP_NAMES = g\nGROUP_ACCEPT_SURPLUS_g = perhaps", r'GROUP_ACCEPT_SURPLUS_G is "perhaps", which is neither true nor false'),
         ("GROUP_QUOTA_g = 5", r"there are quotas, and no GROUP_NAMES"),
-        ("A = $(B)\nB = $(A)x", r"the macro a refers to itself"),
+        ("GROUP_NAMES = $(B)\nB = $(GROUP_NAMES)x", r"the macro group_names refers to itself"),
     ],
 )
 def test_configurations_that_are_wrong(tmp_path: Path, text: str, message: str) -> None:
@@ -109,6 +109,14 @@ def test_configurations_that_are_wrong(tmp_path: Path, text: str, message: str) 
     (tmp_path / "config").write_text(text)
     with pytest.raises(fo.InvalidInstance, match=message):
         groups_of_config(read_config(tmp_path / "config"), tmp_path / "config")
+
+
+def test_macros_that_refer_to_themselves(tmp_path: Path) -> None:
+    """A configuration adds to what was there before."""
+    (tmp_path / "config").write_text(
+        "DAEMON_LIST = MASTER\nDAEMON_LIST = $(DAEMON_LIST) SCHEDD\nGROUP_NAMES = a\nGROUP_NAMES = $(group_names), b\n"
+    )
+    assert [group.name for group in groups_of_config(read_config(tmp_path / "config"), "config")] == ["a", "b"]
 
 
 def test_a_file_without_priorities(tmp_path: Path) -> None:

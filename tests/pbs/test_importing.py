@@ -191,6 +191,15 @@ def test_owners(tmp_path: Path, users: str, owner: str) -> None:
     assert import_records(tmp_path, [vnode("a")], jobs, users=users).owners == (owner,)
 
 
+def test_names_that_look_like_numbers(tmp_path: Path) -> None:
+    """Older versions write them without quotes, which is no JSON: an account 007, a project nan; texts with colons stay as they are."""
+    import_records(tmp_path, [vnode("a")], [job(1, Account_Name="ACCOUNT", project="PROJECT", Variable_List={"A": 'x":00,'})])
+    text = (tmp_path / "jobs.json").read_text()
+    (tmp_path / "jobs.json").write_text(text.replace('"ACCOUNT"', "007").replace('"PROJECT"', "nan"))
+    for users, owner in (("account", "007"), ("project", "nan")):
+        assert fo.import_pbs(tmp_path / "nodes.json", tmp_path / "jobs.json", users=users).owners == (owner,)
+
+
 def test_an_unknown_owner_and_another_answer(tmp_path: Path) -> None:
     """What to give instead; which command makes the JSON, where the text of PBS is given."""
     with pytest.raises(fo.InvalidInstance, match=r'users is "team"; give user, group, .* or queue'):

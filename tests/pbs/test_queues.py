@@ -68,10 +68,15 @@ def test_licences_of_the_server(tmp_path: Path) -> None:
     assert found.instance.limits == (fo.Limit("server matlab", 4, amounts={"ann": 2.0}),)
     assert solved(found) == {"ann": 2, "ben": 6}
     without = import_records(tmp_path, [vnode("a")], jobs)
-    assert (
-        "1 job asks for matlab beside chunks; how much there is of it is in qstat -B -f -F json (--server): without it, it does not count"
-        in without.notes
-    )
+    assert any("jobs ask for matlab beside their chunks (1 job)" in note for note in without.notes)
+
+
+def test_a_number_of_chunks(tmp_path: Path) -> None:
+    """``nodect`` counts chunks: at most four; a job of two chunks on one host is one task of two."""
+    queues = [("workq", QUEUE | {"resources_available": {"nodect": 4, "arch": "linux"}})]
+    jobs = [many("ann", "2:ncpus=1", asked={"place": "pack"}), many("ben", queue="free")]
+    found = import_records(tmp_path, [vnode("a", 12)], jobs, [*queues, ("free", QUEUE)])
+    assert solved(found) == {"ann": 2, "ben": 8}
 
 
 def test_soft_limits_are_noted_and_bad_ones_are_refused(tmp_path: Path) -> None:
