@@ -41,17 +41,22 @@ class KindLimits:
 
     def __init__(self) -> None:
         self._kinds: dict[str, tuple[Counts, ...]] = {}
+        self._names: dict[tuple[str, tuple[Counts, ...]], str] = {}
+        self._last: dict[str, int] = {}  # the number of the last kind of each word
 
     def kind(self, word: str, counts: Sequence[Counts]) -> str:
         """Return the kind of tasks that count in these limits: the word, with a number where it has another meaning already."""
         found = tuple(counts)
         if not found:
             return ""
-        name, number = word, 1
-        while self._kinds.setdefault(name, found) != found:
-            number += 1
-            name = f"{word} ({number})"
-        return name
+        if (word, found) not in self._names:
+            name, number = word, self._last.get(word, 1)
+            while name in self._kinds:
+                number += 1
+                name = f"{word} ({number})"
+            self._kinds[name] = found
+            self._last[word], self._names[word, found] = number, name
+        return self._names[word, found]
 
     def over(self, instance: Instance, kinds: Sequence[str]) -> list[Limit]:
         """Return the limits over an instance; a limit that no demand counts in is left out.

@@ -16,7 +16,7 @@ import numpy as np
 from fairopt.clusters.account import Account
 from fairopt.htcondor.expressions import UNDEFINED, Unreadable, evaluated, is_expression
 from fairopt.htcondor.slots import Slot
-from fairopt.instance import BoolArray
+from fairopt.instance import BoolArray, IntArray
 from fairopt.wording import plural
 
 __all__ = ["Requirements"]
@@ -37,7 +37,9 @@ class Requirements:
         self._slots = slots
         self._rows: dict[tuple[object, ...], int] = {}
         self.allowed: list[BoolArray] = []
-        self._reasons: list[str] = []
+        self._reasons: dict[tuple[object, ...], str] = {}
+        self._same: dict[bytes, int] = {}
+        self._kinds: dict[tuple[str, ...], tuple[IntArray, list[Slot]]] = {}  # of slots that are alike in some attributes
         self._unread: Counter[str] = Counter()
 
     def row(self, job: Mapping[str, Any]) -> int:
@@ -46,31 +48,33 @@ class Requirements:
         names = _names(text, job)
         key = (repr(text), *((name, repr(job.get(name))) for name in names))
         if key not in self._rows:
-            allowed, reason = self._allowed(text, job, names)
-            self._rows[key] = len(self.allowed)
-            self.allowed.append(allowed)
-            self._reasons.append(reason)
-        found = self._rows[key]
-        if self._reasons[found]:
-            self._unread[self._reasons[found]] += 1
-        return found
+            allowed, reason = self._allowed(text, job, tuple(names))
+            self._rows[key] = self._same.setdefault(allowed.tobytes(), len(self.allowed))
+            if self._rows[key] == len(self.allowed):
+                self.allowed.append(allowed)
+            self._reasons[key] = reason
+        if self._reasons[key]:
+            self._unread[self._reasons[key]] += 1
+        return self._rows[key]
 
-    def _allowed(self, text: object, job: Mapping[str, Any], names: Sequence[str]) -> tuple[BoolArray, str]:
+    def _allowed(self, text: object, job: Mapping[str, Any], names: tuple[str, ...]) -> tuple[BoolArray, str]:
         everywhere = np.ones(len(self._slots), bool)
-        known: dict[tuple[object, ...], object] = {}
+        if names not in self._kinds:
+            kinds: dict[tuple[object, ...], int] = {}
+            of_slot = [kinds.setdefault(tuple(repr(slot.values.get(name)) for name in names), len(kinds)) for slot in self._slots]
+            first = dict(zip(reversed(of_slot), reversed(self._slots), strict=True))
+            self._kinds[names] = np.array(of_slot, int), [first[kind] for kind in range(len(kinds))]
+        of_slots, different = self._kinds[names]
         results = []
-        for slot in self._slots:
-            alike = tuple(repr(slot.values.get(name)) for name in names)
-            if alike not in known:
-                try:
-                    value = evaluated(text, job, slot.values)
-                    known[alike] = value if value is UNDEFINED else bool(value)
-                except Unreadable as error:
-                    return everywhere, f"an expression that is not understood ({error})"
-            results.append(known[alike])
+        for slot in different:
+            try:
+                value = evaluated(text, job, slot.values)
+                results.append(value if value is UNDEFINED else bool(value))
+            except Unreadable as error:
+                return everywhere, f"an expression that is not understood ({error})"
         if results and all(value is UNDEFINED for value in results):
             return everywhere, "attributes that no slot has"
-        return np.array([value is True for value in results], bool), ""
+        return np.array([value is True for value in results], bool)[of_slots], ""
 
     def note(self, account: Account) -> None:
         """Say which requirements do not count."""

@@ -18,6 +18,7 @@ from fairopt.wording import plural
 __all__ = ["Slot", "read_slot", "renamed", "servers_of"]
 
 _NAMES = {"cpus": "cpu", "gpus": "gpu"}
+_ENOUGH = 10**15  # KiB of disk: a slot has what any job asks for, as disk does not count
 _NOT_SHARED = ("disk", "swap")  # of the resources of a machine: noted where jobs ask for them
 _CLOSED_STATES = ("owner", "drained", "delete", "shutdown")
 _OPEN_STATES = ("unclaimed", "claimed", "matched", "preempting", "backfill")
@@ -35,7 +36,7 @@ class Slot:
     offers : dict
         All that it has, memory in GiB.
     values : dict
-        Its attributes as a job sees them: with all that it has, not with what is left.
+        Its attributes as a job sees them: with all that it has, not with what is left; disk does not count.
     closed : str
         Why it offers nothing; else empty.
     """
@@ -70,8 +71,7 @@ def read_slot(ad: Ad) -> Slot:
     memory = _total(ad, "Memory")
     offers["memory"] = memory / 1024
     values["memory"] = memory
-    if "totalslotdisk" in values:
-        values["disk"] = values["totalslotdisk"]
+    values |= dict.fromkeys(("disk", "totalslotdisk", "totaldisk"), _ENOUGH)
     state = ad.text("State", "Unclaimed").lower()
     if state not in (*_OPEN_STATES, *_CLOSED_STATES):
         ad.get("State").refuse(f'there is no state "{state[:40]}" of a slot; the version of this export may be newer')

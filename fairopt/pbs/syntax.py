@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 __all__ = ["Chunk", "amount", "chunks", "cpus_of_hosts", "indices", "is_size", "renamed", "run_limits", "state_counts", "vnodes_of"]
 
@@ -73,8 +74,9 @@ def amount(text: str, resource: str = "") -> float | None:
     return float(text) if _NUMBER.fullmatch(text) else None
 
 
+@lru_cache(maxsize=4096)
 def chunks(text: str) -> list[Chunk]:
-    """Return the chunks of a ``select``.
+    """Return the chunks of a ``select``; many jobs have the same, so nobody changes them.
 
     Raises
     ------
