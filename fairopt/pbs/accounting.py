@@ -20,11 +20,13 @@ All other types (of licences, reservations, the server, checkpoints) say nothing
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from sys import intern
 
 import numpy as np
 
@@ -35,11 +37,20 @@ from fairopt.tables.mistakes import Mistakes
 
 __all__ = ["Run", "is_accounting", "read_runs"]
 
-_LINE = re.compile(r"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)(?:\.\d+)?;([A-Za-z]);([^;]*);(.*)")
+_LINE = re.compile(r"(\d\d)/(\d\d)/(\d{4}) (\d\d):(\d\d):(\d\d)(?:\.\d+)?;([A-Za-z]);([^;]*);(.*)", re.ASCII)
 _PAIR = re.compile(r'([^\s=]+)=("[^"]*"|\S*)')
-_TIME = "%m/%d/%Y %H:%M:%S"
 _SECONDS = re.compile(r"\d{1,11}(\.\d+)?", re.ASCII)
 _INSIDE = {"S": "start", "E": "end", "R": "end", "Q": "qtime"}  # the time of an event that its record has inside
+_UNUSED = (
+    "resources_used.",
+    "resource_assigned.",
+    "jobname",
+    "session",
+    "Exit_status",
+    "run_count",
+    "eligible_time",
+    "Resource_List.walltime",
+)
 _QUARTER = 900.0  # seconds: offsets of time zones are multiples of it
 
 
@@ -54,8 +65,7 @@ class Run:
         What the record says of it.
     submit, ready, start, end : float
         Seconds since 1970; nan: not known, never started, not ended. It could start from ``ready`` on.
-    place : str
-        File and line.
+    path, line : Path, int
     """
 
     job: str
@@ -64,21 +74,33 @@ class Run:
     ready: float
     start: float
     end: float
-    place: str
+    path: Path
+    line: int
+
+    @property
+    def place(self) -> str:
+        """File and line."""
+        return f"{self.path}, line {self.line}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Event:
     time: float
     kind: str
     job: str
     fields: dict[str, str]
-    place: str
+    path: Path
+    line: int
+
+    @property
+    def place(self) -> str:
+        """File and line."""
+        return f"{self.path}, line {self.line}"
 
     def seconds(self, key: str) -> float:
         """Return a time of the record; nan if it has none."""
         text = self.fields.get(key, "")
-        return float(text) if _SECONDS.fullmatch(text) else np.nan
+        return float(text) if _SECONDS.fullmatch(text) else math.nan
 
 
 @dataclass(slots=True)
@@ -141,7 +163,8 @@ class _Stay:
             start = stated if self.whole and not np.isnan(stated) else self.started
             last = self.runs if self.runs is not None and not self.whole else event
             if not np.isnan(start):
-                yield self._run(replace(last, fields=event.fields | last.fields, place=event.place), start, end)
+                here = event if last is event else replace(last, fields=event.fields | last.fields, path=event.path, line=event.line)
+                yield self._run(here, start, end)
         self.waits = self.started = self.suspended = np.nan
         self.runs, self.queued, self.whole = None, None, True
 
@@ -168,7 +191,7 @@ class _Stay:
         fields = {} if self.queued is None else self.queued.fields
         queued, ready = event.seconds("qtime"), event.seconds("etime")
         submit = float(np.fmax(queued, self.waits))
-        return Run(event.job, fields | event.fields, submit, ready, start, end, event.place)
+        return Run(event.job, fields | event.fields, submit, ready, start, end, event.path, event.line)
 
 
 _NEXT = {
@@ -212,7 +235,7 @@ def read_runs(paths: Sequence[Path], *, timezone: str | None = None, lenient: bo
     for path in paths:
         found: list[_Event] = []
         for number, line in enumerate(read_text(path).splitlines(), 1):
-            event = _event(line, f"{path}, line {number}") if line.strip() else None
+            event = _event(line, path, number) if line.strip() else None
             if isinstance(event, str):
                 bad += 1
                 mistakes.add(f"{path}, line {number}: {event}")
@@ -223,37 +246,58 @@ def read_runs(paths: Sequence[Path], *, timezone: str | None = None, lenient: bo
         mistakes.refuse(closing="lenient=True or --lenient leaves such lines out")
     if not files:
         raise InvalidInstance(f"{paths[0]}: there is no record of a job in this log")
-    files.sort(key=lambda file: file[0].time)
+    files.sort(key=lambda file: file[0].time, reverse=True)
+    clock, offset = Clock.dates(timezone), math.nan
     stays: dict[str, _Stay] = {}
-    events = _since_1970([event for file in files for event in file], Clock.dates(timezone))
-    runs = [run for event in events for run in _NEXT[event.kind](stays.setdefault(event.job, _Stay()), event)]
+    runs: list[Run] = []
+    while files:  # a file is forgotten when it has been read
+        file = files.pop()
+        times, offset = _since_1970(file, clock, offset)
+        for event, time in zip(file, times, strict=True):
+            stay = stays.setdefault(event.job, _Stay())
+            event.time = time
+            runs += _NEXT[event.kind](stay, event)
+            if stay.runs is None and stay.queued is None:
+                del stays[event.job]
     return runs + [run for stay in stays.values() for run in stay.left()], bad
 
 
-def _since_1970(events: list[_Event], clock: Clock) -> list[_Event]:
-    """Return events whose times are seconds since 1970 instead of local ones."""
+def _since_1970(events: list[_Event], clock: Clock, offset: float) -> tuple[list[float], float]:
+    """Return the times of events as seconds since 1970 instead of local ones, and how much later clocks showed at the last of them.
+
+    ``offset`` is that of the file before; nan: there is none.
+    """
     if clock.zone is not None:
-        return [replace(event, time=clock.seconds([datetime.fromtimestamp(event.time, UTC).replace(tzinfo=None)])[0]) for event in events]
-    inside = [event.time - event.seconds(_INSIDE.get(event.kind, "")) for event in events]
-    offset = next((_QUARTER * round(each / _QUARTER) for each in inside if not np.isnan(each) and abs(each) < DAY), 0.0)
-    shifted = []
-    for event, each in zip(events, inside, strict=True):
-        if event.kind != "Q" and not np.isnan(each) and abs(each) < DAY:  # a job may have been queued long before on another server
-            offset = _QUARTER * round(each / _QUARTER)
-        shifted.append(replace(event, time=event.time - offset))
-    return shifted
+        return clock.seconds([datetime.fromtimestamp(event.time, UTC).replace(tzinfo=None) for event in events]).tolist(), offset
+    shown = [_offset(event) for event in events]
+    if math.isnan(offset):
+        offset = next((each for each in shown if not math.isnan(each)), 0.0)
+    times = []
+    for event, each in zip(events, shown, strict=True):
+        if event.kind != "Q" and not math.isnan(each):  # a job may have been queued before on another server
+            offset = each
+        times.append(event.time - offset)
+    return times, offset
 
 
-def _event(line: str, place: str) -> _Event | str | None:
+def _offset(event: _Event) -> float:
+    """Return how much later the clock shows than the time inside of a record, as offsets of time zones are; nan if nothing says it."""
+    later = event.time - event.seconds(_INSIDE.get(event.kind, ""))
+    return _QUARTER * round(later / _QUARTER) if abs(later) < DAY else math.nan
+
+
+def _event(line: str, path: Path, number: int) -> _Event | str | None:
     """Return the event of a line; None if it is of another type; what is wrong with it."""
     match = _LINE.match(line)
     if match is None:
         return "this is no record such as 11/12/2018 13:50:10;E;7.head;user=ann ..."
-    if match[2] not in _NEXT or "[]" in match[3]:  # an array has records of its own beside those of its subjobs
+    kind, job, text = match.groups()[6:]
+    if kind not in _NEXT or "[]" in job:  # an array has records of its own beside those of its subjobs
         return None
     try:
-        time = datetime.strptime(match[1], _TIME).replace(tzinfo=UTC).timestamp()
+        month, day, year, hour, minute, second = map(int, match.groups()[:6])
+        time = datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp()
     except ValueError:
-        return f'"{match[1]}" is not a time'
-    fields = {key: value.strip('"') for key, value in _PAIR.findall(match[4])}
-    return _Event(time, match[2], match[3], fields, place)
+        return f'"{line[:19]}" is not a time'
+    fields = {intern(key): value.strip('"') for key, value in _PAIR.findall(text) if not key.startswith(_UNUSED)}
+    return _Event(time, kind, job, fields, path, number)

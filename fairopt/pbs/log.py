@@ -141,9 +141,11 @@ class _Parts:
         tasks = self._tasks(run)
         total = sum(task.number for task in tasks)
         self._several += total > 1
-        asked = {key.partition(".")[2]: value for key, value in run.fields.items() if key.startswith("Resource_List.")}
-        wide = {name: amount / total for name, amount in wide_of(asked).items() if name in self._cluster.shared}
-        whole = bool(set(asked.get("place", "").split(":")) & _EXCLUSIVE)
+        wide: dict[str, float] = {}
+        if self._cluster.shared:
+            asked = {key.partition(".")[2]: value for key, value in run.fields.items() if key.startswith("Resource_List.")}
+            wide = {name: amount / total for name, amount in wide_of(asked).items() if name in self._cluster.shared}
+        whole = bool(set(run.fields.get("Resource_List.place", "").split(":")) & _EXCLUSIVE)
         started = not np.isnan(run.start)
         for task in tasks:
             amounts = task.amounts | wide
