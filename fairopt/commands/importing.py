@@ -147,6 +147,7 @@ _importer(
     jobs=file("qstat -f -t -F json", NEEDED),
     queues=file("qstat -Q -f -F json: limits of queues, as named limits."),
     server=file("qstat -B -f -F json: limits of the server, and its licences, as named limits."),
+    shares=file("sched_priv/resource_group: the fairshare tree, whose shares are weights."),
     owners=_owners("Owners of jobs: user, group, project, account or queue.", "user"),
 )
 _importer(

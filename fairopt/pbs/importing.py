@@ -13,6 +13,8 @@ fits.
 **Where.** What a chunk asks its host to have (``host``, ``vnode``, ``arch``, custom words and truths), the queue and the partition of
 vnodes.
 
+**Shares** are those of the fairshare tree: :mod:`fairopt.pbs.shares`.
+
 **Limits** of queues and of the server are named limits: :mod:`fairopt.pbs.queues`.
 """
 
@@ -40,6 +42,7 @@ from fairopt.pbs.nodes import Host, hosts_of, read_vnode, sizes_in
 from fairopt.pbs.places import Places
 from fairopt.pbs.queues import Holder, holders, limits_of
 from fairopt.pbs.reading import read_listing
+from fairopt.pbs.shares import forest_of_shares
 from fairopt.pbs.syntax import chunks
 from fairopt.wording import joined, named, plural
 
@@ -55,6 +58,7 @@ def import_pbs(
     jobs: str | os.PathLike[str],
     queues: str | os.PathLike[str] | None = None,
     server: str | os.PathLike[str] | None = None,
+    shares: str | os.PathLike[str] | None = None,
     *,
     users: str = "user",
     weights: Mapping[str, float] | None = None,
@@ -73,10 +77,12 @@ def import_pbs(
         ``qstat -Q -f -F json``: limits of queues, what a chunk has by default, and which queues are stopped.
     server : path, optional
         ``qstat -B -f -F json``: limits of the whole cluster, and its licences (``resources_available``).
+    shares : path, optional
+        ``sched_priv/resource_group``: the fairshare tree, whose shares are weights (:mod:`fairopt.pbs.shares`).
     users : {"user", "group", "project", "account", "queue"}
         The owner of a job.
     weights : mapping, optional
-        Weight by owner; default: 1.
+        Weight by owner, instead of shares; default: 1.
     demand : {"shapes", "mean"}
         A user for each owner and shape (exact), or one for each owner with the mean of its tasks (approximate).
     lenient : bool
@@ -158,6 +164,7 @@ def import_pbs(
         groups.tasks(),
         account,
         units={name: _UNITS.get(name, "GiB" if name in sizes else "") for name in resources},
+        forest=None if shares is None else forest_of_shares(shares, (job.whose[users] for job in able), account),
         own_weights=weights,
         demand=demand,
         what="job",

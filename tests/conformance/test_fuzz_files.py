@@ -360,6 +360,10 @@ SEEDS: dict[str, tuple[bytes, Callable[[Path], None]]] = {
     "capacity-scheduler.xml": (CAPACITY.encode(), importing(fo.import_yarn, *YARN[:2], place="queues")),
     "fair-scheduler.xml": (FAIR.encode(), importing(fo.import_yarn, *YARN[:2], place="queues")),
     **exported(fo.import_pbs, PBS),
+    "resource_group": (
+        b"# shares\nphysics 10 root 60\nann 11 physics 20\nben 12 root 40\n",
+        importing(fo.import_pbs, *PBS[:2], place="shares"),
+    ),
     **exported(fo.import_htcondor, CONDOR),
     "condor_config": (GROUPS.encode(), importing(fo.import_htcondor, *CONDOR[:2], place="config")),
     "userprio.txt": (b"ada@example  5000.00  1000.00  4  10.0\n", importing(fo.import_htcondor, *CONDOR[:2], place="priorities")),
