@@ -132,7 +132,7 @@ def _sparse(
         units = _smaller_units(units, largest)
     scaled = sp.csr_array(sp.csr_array(matrix * units) * units[:, None])
     regular = sp.csr_array(scaled + sp.diags_array(SETTINGS.regular * sign))
-    if sign.size <= SETTINGS.dense:
+    if sign.size <= SETTINGS.dense and regular.nnz >= SETTINGS.least_entries * sign.size**2:
         return units, _factorised(regular.toarray())
     with unwarned():  # nearly singular: the refinement and the step lengths see to that
         factor = sp.linalg.splu(sp.csc_array(regular), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=1e-3, options={"SymmetricMode": True})

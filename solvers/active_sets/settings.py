@@ -32,7 +32,8 @@ class Settings:
 
     # The linear system of a step (kkt).
     small: int = 40_000  # entries of B, zeros included, up to which everything is dense, and in one thread: benchmarks/results/choices.md
-    dense: int = 1500  # unknowns up to which the factorisation is dense
+    dense: int = 1500  # unknowns up to which the factorisation is dense,
+    least_entries: float = 0.05  # where at least this part of all entries is not 0
     regular: float = 1e-14  # relative; refinement takes it out again
     refinements: int = 4
     equilibrations: int = 6

@@ -72,9 +72,22 @@ def solve_alpha_fair(
     found = solve_by_sample(program, goal, follow) if pairs is None and arrays.are_numpy and fits(program) else None
     if found is not None:
         return found
-    if pairs is None:
-        pairs = RowPairs(ScaledRows.of(program)) if obstacle(program) else lay_out(ScaledProgram.of(program), arrays)
-    return _solution(program, goal, pairs, tolerance, deadline)
+    return _solution(program, goal, _laid_out(program, arrays) if pairs is None else pairs, tolerance, deadline)
+
+
+def _laid_out(program: Program, arrays: Arrays) -> Pairs:
+    """Return the pairs by server, or as rows where servers have many limits, of which most users take few, or the users are few.
+
+    With n limits of a server, the blocks of servers take n^2 steps where users are eliminated, and n^3 where servers are.
+    """
+    if obstacle(program):
+        return RowPairs(ScaledRows.of(program))
+    scaled = ScaledProgram.of(program)
+    if arrays.are_numpy and scaled.n_slots >= SETTINGS.many_limits:
+        eliminates_servers = scaled.n_rows <= scaled.n_slots * scaled.n_servers
+        if eliminates_servers or np.count_nonzero(scaled.A) <= SETTINGS.few_entries * scaled.A.size:
+            return RowPairs(ScaledRows.of(program))
+    return lay_out(scaled, arrays)
 
 
 def _solution(

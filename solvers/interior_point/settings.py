@@ -75,6 +75,8 @@ class Settings:
 
     # Alpha-fair goals: the path (alpha_fair, alpha_fair_worths).
     steps_of_alpha_fair: int = 200
+    many_limits: int = 32  # of a server, from which on they may be rows of their own,
+    few_entries: float = 0.25  # if users take at most this part of them
     digits: float = 3e-4  # times the tolerance: error at which the path ends
     good: float = 0.03  # times the tolerance: largest error of an answer
     pairs_of_rough_answers: int = 20_000  # up to which an answer with a larger error counts: its active sets may be right
