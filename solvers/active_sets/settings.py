@@ -34,6 +34,7 @@ class Settings:
     small: int = 40_000  # entries of B, zeros included, up to which everything is dense, and in one thread: benchmarks/results/choices.md
     dense: int = 1500  # unknowns up to which the factorisation is dense,
     least_entries: float = 0.05  # where at least this part of all entries is not 0
+    dense_row: float = 10.0  # times the root of the unknowns: entries of a row from which on it comes last in a sparse factorisation
     regular: float = 1e-14  # relative; refinement takes it out again
     refinements: int = 4
     equilibrations: int = 6
