@@ -15,12 +15,12 @@ def test_rows_that_many_meet_come_last(full_rows: int) -> None:
     """A symmetric quasi-definite system with a few full rows anywhere is solved, and its factors stay nearly as sparse as it is."""
     rng = np.random.default_rng(full_rows)
     n = 3000
-    matrix = sp.random_array((n, n), density=2 / n, rng=rng, format="lil")
-    for row in rng.choice(n, full_rows, replace=False):
-        matrix[[row]] = rng.uniform(0.1, 1.0, (1, n))
-    lower = sp.tril(sp.csr_array(matrix), -1)
+    few, full = (rng.integers(0, n, (2, 2 * n)), rng.choice(n, full_rows, replace=False))
+    rows = np.concatenate([few[0], np.repeat(full, n)])
+    columns = np.concatenate([few[1], np.tile(np.arange(n), full_rows)])
+    one_side = sp.coo_array((rng.uniform(0.1, 1.0, rows.size), (rows, columns)), shape=(n, n)).tocsr()
     sign = np.where(rng.random(n) < 0.5, 1.0, -1.0)
-    system = sp.csc_array(lower + lower.T + sp.diags_array(sign * rng.uniform(50.0, 60.0, n)))
+    system = sp.csc_array(one_side + one_side.T + sp.diags_array(sign * rng.uniform(50.0, 60.0, n)))
     x = rng.normal(size=n)
     np.testing.assert_allclose(kkt._factorised_sparse(system)(system @ x), x, rtol=1e-9, atol=1e-9)
 
