@@ -22,7 +22,6 @@ from fairopt.instance import Instance
 from fairopt.instance.aggregation import Merging
 from fairopt.instance.exact_merging import merge_exactly, unmerged_exactly
 from fairopt.instance.fractions import ExactArray, from_rational, from_rationals, rational, rationals
-from fairopt.instance.rule_rows import refuse_rules
 from fairopt.models import Notion, Sharing
 from fairopt.program import AlphaFair, Equilibrium, Feature, Solution, Stage, Tradeoff
 from fairopt.program.checking import check_program
@@ -75,8 +74,6 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
         check_program(structure)
     structure = with_rules(structure, notion, instance)
     program = reduced.in_fractions(small.exact, structure)
-    if is_enclosed(program) and not structure.down_closed:
-        refuse_rules(instance, f'"{notion.name}" in fractions obeys none', "leave exact or the rules out")
     choice = program.goal.feature is Feature.DISJUNCTIVE
     if type(program.goal) not in EXACT_GOALS and not is_enclosed(program) and not choice:
         raise Unsupported(f'"{notion.name}" has no answer in fractions with these options; leave exact out')

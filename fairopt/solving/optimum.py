@@ -259,7 +259,7 @@ def _easier(program: Program) -> str:
     goal = program.goal
     if not isinstance(goal, AlphaFair) or goal.alpha <= 1:
         return SMALLER_RATIOS
-    exact = "exact=True, " if goal.alpha == int(goal.alpha) and program.down_closed else ""
+    exact = "exact=True, " if goal.alpha == int(goal.alpha) else ""
     return f'{exact}a smaller alpha, "max-min" (the limit of large alpha), or {SMALLER_RATIOS}'
 
 

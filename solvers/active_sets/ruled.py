@@ -43,6 +43,9 @@ _EXACT = 1e-14  # residual of an exact answer
 _ROUNDING = 1e-15  # of the terms of a sum
 _REGULAR = 1e-12  # in the corner of the equations
 _REFINEMENTS = 3
+_PIVOT = (
+    0.01  # of the largest number of a column: a smaller pivot is no pivot. The system is symmetric, and quasi-definite but for the corner
+)
 _LEAST = 1e-6  # with which slacks, columns and prices begin, in units of their own
 
 
@@ -185,7 +188,7 @@ class _Steps:
         s = np.maximum(self.right - self.matrix @ y, _LEAST)
         mean = self.money / (y.size + s.size)
         now = _Point(y, s, mean / np.maximum(s, 1e-3), mean / np.maximum(y, 1e-3), np.zeros(self.equal_to.size))
-        best, kept, steps = np.inf, now, 0
+        best, kept, steps, careful = np.inf, now, 0, False
         while steps < _STEPS:
             steps += 1
             residual = self._residual(now)
@@ -195,10 +198,10 @@ class _Steps:
                 best, kept = residual, now
             if residual <= _EXACT:
                 break
-            moved = self._step(now)
-            if moved is None:
+            moved = self._step(now, careful)
+            if moved is None and careful:
                 break
-            now = moved
+            careful, now = (careful, moved) if moved is not None else (True, kept)
         return (kept.y, kept.p, kept.q, steps) if best <= 1e-6 else None
 
     def _residuals(self, at: _Point) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -230,7 +233,8 @@ class _Steps:
         of_limits = float((at.s * at.p / poorest).max(initial=0.0))
         return max(of_columns, of_limits) + float(np.abs(primal).max(initial=0.0) + np.abs(equal).max(initial=0.0))
 
-    def _step(self, at: _Point) -> _Point | None:
+    def _step(self, at: _Point, careful: bool) -> _Point | None:
+        """Return the next point; ``careful`` with the largest pivots, whatever they fill."""
         y, s, p, z = at.y, at.s, at.p, at.z
         dual, primal, equal = self._beyond_rounding(at)
         hessian = self.v @ self.worth.curvature(self.by_user @ y) @ self.by_user
@@ -244,7 +248,10 @@ class _Steps:
             blocks = [row[:2] for row in blocks[:2]]
         system = sp.block_array(blocks, format="csc")
         try:
-            factors = splu(system)
+            if careful:
+                factors = splu(system)
+            else:
+                factors = splu(system, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=_PIVOT, options={"SymmetricMode": True})
         except RuntimeError:
             return None
         true = system + sp.diags_array(np.concatenate([np.zeros(y.size + s.size), np.full(equal.size, _REGULAR)]))

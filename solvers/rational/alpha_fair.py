@@ -16,7 +16,7 @@ smooth equations as there are entries of c,
 whose Jacobian is positive definite: Z' diag(U / (alpha z)) Z. They have no trouble with placements that are not unique, since x does not
 stand in them. A trade-off has one more unknown, kappa, and one more equation. Newton's method solves them with as many digits as wanted,
 and then U is rounded, (2) is solved in rationals, and x is rounded down. Since all coefficients of limits are >= 0, x is feasible
-exactly.
+exactly. Under rules x is not rounded: it solves (2).
 
 Prices that are not unique are made so: of the prices >= 0 that solve (1), a vertex. Where a price or a part of x turns out negative, or a
 pair is worth more than it costs, or a limit overflows, the sets are corrected. Equal numbers are no difficulty; where demands or capacities
@@ -137,10 +137,11 @@ def _sets_near(goal: Enclosing, x: Sequence[float], prices: Sequence[arb], toler
     if not all(value > 0 for value in utility):
         return None
     z, _ = marginal_worth(goal, utility)
-    use = [
-        sum((arb(a) * arb(x[p]) for p, a in row.items()), arb(0)) / arb(bound) for row, bound in zip(goal.limits, goal.bounds, strict=True)
+    free = [
+        (arb(bound) - sum((arb(a) * arb(x[p]) for p, a in row.items()), arb(0))) / arb(size)
+        for row, bound, size in zip(goal.limits, goal.bounds, goal.sizes, strict=True)
     ]
-    full = {j for j, part in enumerate(use) if float(part) > 1 - max(tolerance, 1e-9)}
+    full = {j for j, part in enumerate(free) if float(part) < max(tolerance, 1e-9)}
     cost = [arb(0)] * len(goal.user)
     for j, row in enumerate(goal.limits):
         if prices[j] > 0:
@@ -157,7 +158,7 @@ def _sets_near(goal: Enclosing, x: Sequence[float], prices: Sequence[arb], toler
     priced = {
         j
         for j in full
-        if any(float(arb(a) * prices[j] / cost[p]) > tolerance for p, a in goal.limits[j].items() if p in tied and cost[p] > 0)
+        if any(float(abs(arb(a)) * prices[j] / cost[p]) > tolerance for p, a in goal.limits[j].items() if p in tied and cost[p] > 0)
     }
     return frozenset(tied), frozenset(priced)
 
@@ -204,14 +205,17 @@ def _try(
         c, kappa = again
         z, price = worth_and_prices(reduced, c)
         utility = utilities_at(goal, z, kappa)
-    placed = placed_near(goal, reduced, tied, priced, [midpoint(value) for value in utility], x)
+    near = [midpoint(value) for value in utility]
+    if goal.rules:  # what is placed obeys the rules as it is, and rounded down it may not
+        near = [rounded(value, digits + SETTINGS.guard_digits, down=False) for value in near]
+    placed = placed_near(goal, reduced, tied, priced, near, x)
     if isinstance(placed, list):
-        at_most = [rounded(value, digits + SETTINGS.guard_digits, down=True) for value in placed]
+        at_most = placed if goal.rules else [rounded(value, digits + SETTINGS.guard_digits, down=True) for value in placed]
         at = [
             rounded(midpoint(price[j]), digits + SETTINGS.guard_digits, down=False) if j in price else fmpq(0)
             for j in range(len(goal.bounds))
         ]
-        points.append(Point(within_limits(goal, at_most), [max(value, fmpq(0)) for value in at]))
+        points.append(Point(at_most if goal.rules else within_limits(goal, at_most), [max(value, fmpq(0)) for value in at]))
     return points
 
 
@@ -219,9 +223,10 @@ def _corrected_by_prices(
     goal: Enclosing, tied: frozenset[int], priced: frozenset[int], z: Sequence[arb], price: dict[int, arb]
 ) -> Sets | None:
     """Return sets without limits whose price is negative, and with pairs that are worth more than they cost; None: nothing to do."""
-    money = sum((value * arb(goal.bounds[j]) for j, value in price.items() if value > 0), arb(0))
+    sizes = goal.sizes
+    money = sum((value * arb(sizes[j]) for j, value in price.items() if value > 0), arb(0))
     little = arb(2) ** (-(ctx.prec * 7 // 10))
-    negative = {j for j, value in price.items() if (value * arb(goal.bounds[j]) + little * money) < 0}
+    negative = {j for j, value in price.items() if (value * arb(sizes[j]) + little * money) < 0}
     if negative:
         return tied, priced - negative
     cost = [arb(0)] * len(goal.user)

@@ -26,14 +26,16 @@ class Enclosing:
     ----------
     user, worth : lists (pairs,)
         User and u[p] of each pair. Every pair can hold something.
-    limits : list of dicts from a pair to A[j,p] > 0
-    bounds : list of b[j] > 0
+    limits : list of dicts from a pair to A[j,p], > 0 but in rules
+    bounds : list of b[j], > 0 but in rules
     phi : list (users,)
         Weights > 0 of the users, each of whom has a pair.
     alpha : fmpq
         The power: alpha, or beta of a trade-off.
     efficiency : fmpq
         e of a trade-off; 0 for an alpha-fair goal.
+    rules : set of int
+        Which limits are rules. With any, less of x may break one.
     """
 
     user: list[int]
@@ -43,13 +45,21 @@ class Enclosing:
     phi: list[fmpq]
     alpha: fmpq
     efficiency: fmpq
+    rules: frozenset[int] = frozenset()
+
+    @property
+    def sizes(self) -> list[fmpq]:
+        """The unit of each limit: its bound, of a rule its largest number."""
+        numbers = zip(self.limits, self.bounds, strict=True)
+        return [max([abs(b), *map(abs, row.values())]) or fmpq(1) if j in self.rules else b for j, (row, b) in enumerate(numbers)]
 
     @classmethod
     def of(cls, program: ExactProgram) -> tuple[Enclosing, list[int], list[int]]:
         """Return the data of a program, and which pairs and limits it has: those that can hold something, and their users."""
         largest = program.largest()
         pairs = [p for p, most in enumerate(largest) if most > 0]
-        limits = [j for j, bound in enumerate(program.bounds.tolist()) if bound > 0]
+        rules = program.rules
+        limits = [j for j, bound in enumerate(program.bounds.tolist()) if bound > 0 or j in rules]
         column, row = {p: k for k, p in enumerate(pairs)}, {j: k for k, j in enumerate(limits)}
         rows: list[dict[int, fmpq]] = [{} for _ in limits]
         for j, p, value in zip(program.rows.tolist(), program.columns.tolist(), program.data.tolist(), strict=True):
@@ -70,6 +80,7 @@ class Enclosing:
                 [goal.weights[n] for n in users],
                 power,
                 e,
+                frozenset(k for k, j in enumerate(limits) if j in rules),
             ),
             pairs,
             limits,

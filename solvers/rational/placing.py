@@ -38,7 +38,7 @@ def placed_near(
 
 def _corner(goal: Enclosing, tied: frozenset[int], x: Sequence[float]) -> tuple[frozenset[int], list[float]]:
     """Return the pairs that hold something at a vertex of the placements with the utilities of x, and what they hold, in floats."""
-    pairs, limits = sorted(tied), range(len(goal.bounds))
+    pairs, limits, sizes = sorted(tied), range(len(goal.bounds)), goal.sizes
     total = [0.0] * len(goal.phi)
     for p, n in enumerate(goal.user):
         total[n] += float(goal.worth[p]) * x[p]
@@ -47,18 +47,19 @@ def _corner(goal: Enclosing, tied: frozenset[int], x: Sequence[float]) -> tuple[
     for j in limits:
         for p, a in goal.limits[j].items():
             if p in place:
-                table[j, place[p]] = float(a / goal.bounds[j])
+                table[j, place[p]] = float(a / sizes[j])
         table[j, len(pairs) + j] = 1.0
     for p, k in place.items():
         table[len(limits) + goal.user[p], k] = float(goal.worth[p]) / total[goal.user[p]]
-    size = np.append(table[:, : len(pairs)].max(axis=0, initial=0.0), np.ones(len(limits)))
+    size = np.append(np.abs(table[:, : len(pairs)]).max(axis=0, initial=0.0), np.ones(len(limits)))
     held = np.array([x[p] for p in pairs])
-    left = np.maximum(1.0 - table[: len(limits), : len(pairs)] @ held, 0.0)
+    allowed = np.array([float(bound / unit) for bound, unit in zip(goal.bounds, sizes, strict=True)])
+    left = np.maximum(allowed - table[: len(limits), : len(pairs)] @ held, 0.0)
     left[left < NOTHING] = 0.0
-    basis, sizes = vertex_of(table / size, np.append(held * size[: len(pairs)], left).tolist())
+    basis, values = vertex_of(table / size, np.append(held * size[: len(pairs)], left).tolist())
     at = [0.0] * len(x)
     for p, k in place.items():
-        at[p] = float(sizes[k] / size[k])
+        at[p] = float(values[k] / size[k])
     return frozenset(pairs[k] for k in basis if k < len(pairs)), at
 
 
@@ -79,14 +80,14 @@ def _placed_on(
         rows[goal.user[p]][column[p]] = goal.worth[p]
     right = list(utility)
     slack: dict[int, int] = {}
-    for j, (limit, bound) in enumerate(zip(goal.limits, goal.bounds, strict=True)):
+    for j, (limit, bound, size) in enumerate(zip(goal.limits, goal.bounds, goal.sizes, strict=True)):
         row = {column[p]: a for p, a in limit.items() if p in column}
         if not row:
             continue
         if j not in reduced.P:
             slack[len(near)] = j
-            left = max(1 - sum(float(a / bound) * near[k] for k, a in row.items()), 0.0)
-            row[len(near)] = bound
+            left = max(float(bound / size) - sum(float(a / size) * near[k] for k, a in row.items()), 0.0)
+            row[len(near)] = size
             near.append(left)
         rows.append(row)
         right.append(bound)

@@ -47,7 +47,8 @@ def reduced_conditions(
         row = {column[j]: goal.limits[j][p] for j in limits if p in goal.limits[j]}
         row[len(limits) + goal.user[p]] = -goal.worth[p]
         rows.append(row)
-    money = [prices[j] * arb(goal.bounds[j]) for j in limits]
+    sizes = goal.sizes
+    money = [prices[j] * arb(sizes[j]) for j in limits]
     total = sum(money, arb(0))
     order = [2.0 + float(value / total) if total > 0 else 2.0 for value in money] + [1.0] * users
     tableau = Tableau.of(rows, [fmpq(0)] * len(rows), order)

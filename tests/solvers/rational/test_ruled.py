@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from flint import fmpq
 
@@ -50,3 +51,29 @@ def test_nobody_rises() -> None:
     found = fo.solve(resting, "drfh", exact=True)
     assert found.exact is not None
     assert found.exact.tasks_per_user[0] >= 2
+
+
+SUMS = fo.Instance([[10]], [[1], [1], [2]], users=["a", "b", "c"], servers=["s"])
+
+
+@pytest.mark.parametrize(("alpha", "tasks"), [(1, [Fraction(40, 9), Fraction(20, 9), Fraction(5, 3)]), (2, [4, 2, 2])])
+def test_proportional_fairness_under_rules_in_fractions(alpha: int, tasks: list[Fraction]) -> None:
+    """10 = 3 b + 2 c: 2 log b + log c is largest at b = 20 / 9, and -3 / (2 b) - 1 / c at b = c."""
+    found = fo.solve(SUMS.replace(rules=["x[a] == 2 * x[b]"]), "proportional", alpha=alpha, exact=True).exact
+    assert found is not None
+    assert found.tasks_per_user.tolist() == tasks
+
+
+@pytest.mark.parametrize(
+    ("notion", "options"), [("proportional", {"alpha": 0.5}), ("fds", {"beta": 2, "lam": -1}), ("gfj", {"beta": 0.5, "lam": 1})]
+)
+def test_sums_of_worths_are_enclosed_under_rules(notion: str, options: dict[str, float]) -> None:
+    """The rules hold exactly, though the optimum is irrational: c = 1 / 3, a = b + 2 or more, and a + b = 10 - 2 / 3."""
+    ruled = SUMS.replace(rules=["x[c] == 1/3", "x[a] >= x[b] + 2"])
+    found = fo.solve(ruled, notion, exact=True, **options).exact
+    assert found is not None
+    a, b, c = found.tasks_per_user
+    assert c == Fraction(1, 3)
+    assert a - b >= 2
+    assert a + b + 2 * c <= 10
+    np.testing.assert_allclose([float(a), float(b)], fo.solve(ruled, notion, **options).tasks_per_user[:2], rtol=1e-7)
