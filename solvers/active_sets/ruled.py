@@ -43,9 +43,7 @@ _EXACT = 1e-14  # residual of an exact answer
 _ROUNDING = 1e-15  # of the terms of a sum
 _REGULAR = 1e-12  # in the corner of the equations
 _REFINEMENTS = 3
-_PIVOT = (
-    0.01  # of the largest number of a column: a smaller pivot is no pivot. The system is symmetric, and quasi-definite but for the corner
-)
+_PIVOT = 0.01  # of the largest number of a column: a smaller number on the diagonal is no pivot
 _LEAST = 1e-6  # with which slacks, columns and prices begin, in units of their own
 
 
