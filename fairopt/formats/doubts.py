@@ -6,6 +6,7 @@
 * *A requirement that no server meets*, with the values that there are.
 * *A column of a table of servers that holds numbers and that no user demands*: it is read as an attribute. If some user's ``requires``, or
   ``on`` of a quota, asks for it, it is meant to be one.
+* *A tier of 0 that is written* below a queue of another tier, in YAML or JSON: 0 means the tier of the queue above.
 
 >>> from fairopt.formats.syntax import Parsed
 >>> lab = Parsed("lab.yaml", "servers: [{name: s, capacity: {gpu: 8}, attributes: {model: T4}}]\\n"
@@ -63,6 +64,7 @@ def doubts_in(source: Source, instance: Instance) -> Iterator[str]:
     yield from getattr(source, "doubts", ())  # of tables
     yield from _totals(source, instance)
     yield from _unmet(source, instance)
+    yield from _tiers_of_0(source)
     changed: set[str] = set()  # users and queues whose weight is changed to no effect
     if isinstance(source, Changed):
         for who, sentence in weights_without_effect(source, instance):
@@ -99,6 +101,28 @@ def _is_sum(name: str, amounts: FloatArray, numbers: FloatArray) -> bool:
         return False
     sums = (before.sum(axis=0), numbers[:-1] @ before)
     return any(np.allclose(row, total, rtol=NOTHING, atol=0) for row in (last, last * numbers[-1])[: 1 + named_so] for total in sums)
+
+
+# Tiers ---------------------------------------------------------------------------------------------------------------------------
+
+
+def _tiers_of_0(source: Source) -> Iterator[str]:
+    """Yield the queues whose tier is written as 0 and is not 0, because that of a queue above them counts."""
+    data: Any = source.data
+    queues = {queue["name"]: queue for queue in data.get("queues") or ()}
+    found: dict[int, list[str]] = {}
+    for k, (name, queue) in enumerate(queues.items()):
+        above = queue
+        while (parent := above.get("parent")) in queues and not above.get("tier"):
+            above = queues[parent]
+        if queue.get("tier") == 0 and (tier := above.get("tier")) and source.literal(("queues", k, "tier")) is not None:
+            found.setdefault(tier, []).append(name)
+    for tier, names in found.items():
+        who = joined([named(name) for name in names], _MOST)
+        yield (
+            f"the tier 0 of {who} counts for nothing: below a queue of the tier {tier:g} it means {tier:g}; "
+            "give all queues other tiers where it is meant to come later or earlier"
+        )
 
 
 # Requirements --------------------------------------------------------------------------------------------------------------------

@@ -276,3 +276,18 @@ def test_text_with_a_plus_is_data(tmp_path: Path) -> None:
     (tmp_path / "lab.yaml").write_text(TOO_BIG)
     fo.load(tmp_path / "lab.yaml", changes=["title=+more", "users.b.demand.gpu=1"])
     assert fo.load(tmp_path / "lab.yaml", changes=["servers.s.count+=2"]).counts.tolist() == [6]
+
+
+def test_a_tier_of_0_below_another(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It is said of the file that writes it, and not of what is saved, where it is left out."""
+    file = tmp_path / "lab.yaml"
+    file.write_text(
+        "servers: [{name: s, capacity: {gpu: 4}}]\n"
+        "queues: [{name: top, tier: 1}, {name: low, parent: top, tier: 0}, {name: b, parent: top}, {name: c, tier: 0}]\n"
+        "users: [{name: u, queue: low, demand: {gpu: 1}}, {name: v, queue: b, demand: {gpu: 1}}, {name: w, queue: c, demand: {gpu: 1}}]\n"
+    )
+    (said,) = doubted(caplog, file)
+    assert said.startswith("the tier 0 of low counts for nothing: below a queue of the tier 1 it means 1;")
+    for name in ("again.yaml", "again.json", "again"):
+        fo.save(fo.load(file), tmp_path / name)
+        assert doubted(caplog, tmp_path / name) == []
