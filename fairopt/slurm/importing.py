@@ -367,6 +367,14 @@ def _note_relaxations(
             f"{plural(mixed, 'node')} with several types of one generic resource, which count together: a job of one type may seem to fit "
             "where there is less of it"
         )
+    several_types = {job.types for job, _ in kept if len(job.types) > 1}
+    lost = {types for types in several_types if not any({*types} <= node.types for node in offered)}
+    if lost:
+        apart = plural(sum(job.types in lost for job, _ in kept), "job asks", "jobs ask")
+        account.note(
+            f"{apart} for several types of a generic resource that no node has together: counted as on nodes that have one of them, a "
+            "relaxation"
+        )
     homeless = sum(bool(job.on) and not any(host in index for host in job.on) for job, _ in kept)
     if homeless:
         account.note(f"{plural(homeless, 'job')} on nodes that offer nothing: asked for, but not held")

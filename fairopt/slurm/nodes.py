@@ -135,14 +135,19 @@ def _memory(*parts: Part) -> float:
 def allowed_nodes(
     job: Job, nodes: Sequence[Node], partitions: Mapping[str, Partition], opens: Callable[[Node, Job], bool] = lambda node, job: True
 ) -> BoolArray:
-    """Return where a job may run, (nodes,); ``opens`` says whether reservations open a node to it."""
+    """Return where a job may run, (nodes,); ``opens`` says whether reservations open a node to it.
+
+    A job that asks for several types of a generic resource, which no node has together, may run on nodes that have one of them.
+    """
+    types = set(job.types)
+    apart = len(types) > 1 and not any(types <= node.types for node in nodes)
     inside = set().union(*(partitions[name].nodes for name in job.partitions if name in partitions))
     met: Features = features(job.features) if job.features else lambda has: True
     return np.array(
         [
             (not partitions or not job.partitions or node.name in inside)
             and met(node.features)
-            and set(job.types) <= node.types
+            and (bool(types & node.types) if apart else types <= node.types)
             and (not job.required or node.name in job.required)
             and node.name not in job.excluded
             and opens(node, job)

@@ -57,6 +57,17 @@ def test_the_type_of_gpu_that_a_job_asks_for_binds_it(tmp_path: Path, asked: dic
     }
 
 
+def test_several_types_that_no_node_has_together(tmp_path: Path) -> None:
+    """A job on two nodes, with a GPU of each: a task on each of them. Where one node has both, it may run there alone."""
+    asked = "cpu=4,mem=24G,node=2,gres/gpu=2,gres/gpu:a100=1,gres/gpu:v100=1"
+    both = job(1, asked, node_count=2, tres_per_job="gres:gpu:a100:1,gres:gpu:v100:1")
+    result = import_records(tmp_path, GPUS, [both])
+    assert only(result) == {"demand": {"cpu": 2, "memory": 12, "gpu": 1}, "tasks": 2, "held": 0, "on": {"g1 +1"}}
+    assert any("1 job asks for several types of a generic resource that no node has together" in note for note in result.notes)
+    result = import_records(tmp_path, [*GPUS, node("g3", 32, gres="gpu:a100:2,gpu:v100:2")], [both])
+    assert only(result)["on"] == {"g3"}
+
+
 def test_several_types_on_a_node_count_together_which_is_said(tmp_path: Path) -> None:
     """One whole GPU and seven parts of another: a job of two whole ones would never start."""
     typed = job(1, "cpu=4,mem=24G,node=1,gres/gpu=2,gres/gpu:a100=2")
