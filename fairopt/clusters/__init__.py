@@ -10,6 +10,7 @@
 ``json_export``, ``table_rows``                JSON and tables whose messages name the file and the place in it
 ``assembly``, ``shapes``, ``queue_tree``       owners, shapes of tasks and queues become users; nodes become rows of servers
 ``imported``                                   the result of an import
+``kind_limits``                                limits that follow no tree of queues, as named limits
 ``rounding``, ``packing``                      whole tasks near an allocation, and where they run
 ``holdings``, ``amounts``, ``names``           what each queue holds in whole units, under names that the scheduler allows
 ``exported``                                   the result of an export
