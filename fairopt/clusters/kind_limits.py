@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from fairopt.clusters.shapes import APART
 from fairopt.instance import Instance
 from fairopt.instance.limits import Limit
 
@@ -41,22 +42,18 @@ class KindLimits:
 
     def __init__(self) -> None:
         self._kinds: dict[str, tuple[Counts, ...]] = {}
-        self._names: dict[tuple[str, tuple[Counts, ...]], str] = {}
-        self._last: dict[str, int] = {}  # the number of the last kind of each word
+        self._numbers: dict[tuple[Counts, ...], int] = {}
 
     def kind(self, word: str, counts: Sequence[Counts]) -> str:
-        """Return the kind of tasks that count in these limits: the word, with a number where it has another meaning already."""
+        """Return the kind of tasks that count in these limits: the word, told apart (`APART`) where it has another meaning already."""
         found = tuple(counts)
         if not found:
             return ""
-        if (word, found) not in self._names:
-            name, number = word, self._last.get(word, 1)
-            while name in self._kinds:
-                number += 1
-                name = f"{word} ({number})"
+        name = word
+        if self._kinds.setdefault(name, found) != found:
+            name = f"{word}{APART}{self._numbers.setdefault(found, len(self._numbers))}"
             self._kinds[name] = found
-            self._last[word], self._names[word, found] = number, name
-        return self._names[word, found]
+        return name
 
     def over(self, instance: Instance, kinds: Sequence[str]) -> list[Limit]:
         """Return the limits over an instance; a limit that no demand counts in is left out.

@@ -16,8 +16,9 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.aggregation import number_distinct
 from fairopt.instance.tolerances import FITS
 
-__all__ = ["SOMEWHERE", "Shapes", "Tasks", "labels_of", "means_of", "natural"]
+__all__ = ["APART", "SOMEWHERE", "Shapes", "Tasks", "labels_of", "means_of", "natural"]
 
+APART = "\0"  # in a kind, before what tells it from others of the same word
 SOMEWHERE = -1  # the node of a task, if the export does not say on which node it runs
 
 
@@ -252,7 +253,7 @@ def labels_of(queues: list[str], demands: FloatArray, resources: list[str], kind
                 (f"{value:.4g} {name}", tells) for value, name, tells in zip(demands[n].tolist(), resources, differs, strict=True) if value
             ]
             shape = [text for text, tells in asked if tells] or [text for text, _ in asked]
-            kind = [kinds[n]] if kinds and kinds[n] and len({kinds[m] for m in users}) > 1 else []
+            kind = [kinds[n].partition(APART)[0]] if kinds and kinds[n] and len({kinds[m] for m in users}) > 1 else []
             label = base = f"{queue}/{' '.join([*shape, *kind])}"
             while label in taken:
                 last[base] = last.get(base, 1) + 1

@@ -52,6 +52,8 @@ def test_numbers_of_jobs_groups_and_projects(tmp_path: Path) -> None:
         "queue/workq of project p1 cpu": 100,
     }
     assert solved(found) == {"ann": 2, "ben": 1}
+    several = import_records(tmp_path, [vnode("a")], [many("ann", "2:ncpus=1"), job(9, "1:ncpus=4"), many("ben")], queues)
+    assert several.instance.users == ("ann/4 cpu workq", "ann/1 cpu workq in 2 tasks", "ben")
 
 
 def test_older_forms(tmp_path: Path) -> None:
