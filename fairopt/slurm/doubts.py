@@ -62,7 +62,7 @@ def note_missing_columns(records: Sequence[Part], what: str, needed: Mapping[str
         return
     missing = [name for key, name in needed.items() if key not in records[0].names]
     if missing:
-        account.note(f"the {what} have no columns {joined(missing, 8)}: what these limit does not count")
+        account.note(f"the {what} have no columns {joined(missing, 8)}: what these say does not count")
 
 
 def note_qos(jobs: Sequence[Job], member: Mapping[str, Partition], listed: Collection[str] | None, account: Account) -> None:
