@@ -30,6 +30,7 @@ from fairopt.analysis.rerun import given
 from fairopt.clusters.account import Account
 from fairopt.clusters.imported import Import
 from fairopt.clusters.queue_tree import Forest, groups_of, note_guarantees, on_rows, plant, weighted, with_weights
+from fairopt.clusters.running import Running, rows_of
 from fairopt.clusters.shapes import Shapes, Tasks, labels_of, means_of, natural
 from fairopt.clusters.speeds import Speeds
 from fairopt.errors import InvalidInstance
@@ -147,6 +148,10 @@ def assemble(
         lowest, kinds, demands, number, eligibility, held, somewhere = means_of(shapes)
         labels = lowest if len(set(lowest)) == len(lowest) else labels_of(lowest, demands[:, 0], resources, kinds)
         account.note("each owner is one user with the mean of its tasks: an approximation, as no such task exists")
+        position = {each: n for n, each in enumerate(zip(lowest, kinds, strict=True))}
+        user_of = {
+            group: position[each] for group, each in zip(shapes.group.tolist(), zip(shapes.queue, shapes.kind, strict=True), strict=True)
+        }
     else:
         sequence = shapes.sequence({queue.name for queue in forest.queues if queue.order == "listed"})
         lowest = [shapes.queue[n] for n in sequence]
@@ -154,6 +159,7 @@ def assemble(
         held, somewhere = shapes.held[sequence], shapes.somewhere[sequence]
         kinds = [shapes.kind[n] for n in sequence]
         labels = labels_of(lowest, demands[:, 0], resources, kinds)
+        user_of = {group: n for n, group in enumerate(shapes.group[sequence].tolist())}
     queues, of_owner = plant(forest, owner_of, len(set(lowest)) < len(lowest))
     parents = {queue.parent for queue in queues}
     mixed = [queue.name for queue in queues if queue.order == "listed" and queue.name in owner_of and queue.name in parents]
@@ -223,6 +229,10 @@ def assemble(
         current = given(instance, placed, "rdm")
     elif running.any():
         account.note("the exports do not say on which node a task runs, so there is no current allocation")
+    named_runs: tuple[Running, ...] = ()
+    if current is not None and tasks.names is not None:
+        hosts = [nodes.names[i] if of_nodes[i] else servers[j] for i, j in zip(order.tolist(), row.tolist(), strict=True)]
+        named_runs = _by_name(shapes, tasks, user_of, labels, hosts)
     account.summary |= {"owners": len(set(owner_of.values()))} | ({"queues": len(queues)} if queues else {})
     account.summary["tasks running"] = float(running.sum())
     if np.isfinite(number).all():
@@ -238,7 +248,16 @@ def assemble(
         tuple(account.left_out),
         tuple(account.notes),
         of_owner,
+        running=named_runs,
     )
+
+
+def _by_name(shapes: Shapes, tasks: Tasks, user_of: Mapping[int, int], labels: Sequence[str], hosts: Sequence[str]) -> tuple[Running, ...]:
+    """Return what runs, by name: the users in their order, and the hosts in theirs."""
+    of_run = zip(shapes.group_of_run.tolist(), shapes.node_of_run.tolist(), tasks.running, tasks.names or (), strict=True)
+    runs = [(user_of[group], node, number, name) for group, node, (_, _, number), name in of_run if group in user_of and number]
+    runs.sort(key=lambda run: (run[0], run[1], run[3].gang, run[3].protected, natural(run[3].name)))
+    return rows_of((labels[n], hosts[node], number, name) for n, node, number, name in runs)
 
 
 def _used(held: sp.csr_array, demands: FloatArray, node_kind: IntArray) -> FloatArray:

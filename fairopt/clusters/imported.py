@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.allocation import Allocation
+from fairopt.clusters.running import Running
 from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.results import result
 from fairopt.wording import plural
@@ -69,6 +70,8 @@ class Import:
         Names of the queues of each owner, whose weights are its weight; empty if there is no tree.
     question : mapping
         The arguments of the import, as plain data.
+    running : tuple of Running
+        What runs, by name, with what stops together and what must go on; empty if the export says no names.
     """
 
     kind: str
@@ -82,6 +85,7 @@ class Import:
     notes: tuple[str, ...] = ()
     queues: dict[str, tuple[str, ...]] = field(default_factory=dict)
     question: Mapping[str, Any] = field(default_factory=dict)
+    running: tuple[Running, ...] = ()
 
     @property
     def options(self) -> dict[str, Any]:
@@ -187,28 +191,35 @@ class Import:
         return result("import", self.question, self.units, found)
 
     def current_csv(self) -> str | None:
-        """Return the running tasks as CSV (user, server, tasks) for ``fairopt compare --allocation``; None if ``current`` is None."""
+        """Return the running tasks as CSV for ``fairopt plan --allocation`` and ``compare --allocation``; None if ``current`` is None.
+
+        The columns are user, server and tasks, and gang, protected and name where the export says the names of what runs: then a row is
+        about one host.
+        """
         from fairopt.tables.csv_files import to_csv  # which needs yaml: ``import fairopt`` stays light
         from fairopt.tables.spreadsheets import cell
 
         held = self._current()
-        if held is None:
-            return None
-        return to_csv(["user", "server", "tasks"], ([cell(user), cell(server), tasks] for user, server, tasks in held))
+        return None if held is None else to_csv(held[0], ([cell(user), cell(server), *rest] for user, server, *rest in held[1]))
 
     def current_frame(self) -> pd.DataFrame | None:
-        """Return the running tasks as a frame (user, server, tasks); None if ``current`` is None."""
+        """Return the running tasks as a frame with the same columns; None if ``current`` is None."""
         import pandas as pd
 
         held = self._current()
-        return None if held is None else pd.DataFrame(held, columns=["user", "server", "tasks"])
+        return None if held is None else pd.DataFrame(held[1], columns=held[0])
 
-    def _current(self) -> list[tuple[str, str, float]] | None:
+    def _current(self) -> tuple[list[str], list[tuple[Any, ...]]] | None:
+        """Return the columns and the rows of what runs."""
         if self.current is None:
             return None
+        columns = ["user", "server", "tasks"]
+        if self.running:
+            rows = [(e.user, e.server, e.tasks, e.gang, "yes" if e.protected else "", "|".join(e.names)) for e in self.running]
+            return [*columns, "gang", "protected", "name"], rows
         instance, tasks = self.current.instance, self.current.tasks
         pairs = [(int(n), int(i)) for n, i in np.argwhere(tasks > 0)] or [(0, 0)]  # a table without rows cannot be read back
-        return [(instance.users[n], instance.servers[i], float(tasks[n, i])) for n, i in pairs]
+        return columns, [(instance.users[n], instance.servers[i], float(tasks[n, i])) for n, i in pairs]
 
     def __repr__(self) -> str:
         instance = self.instance

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from fairopt.clusters.account import Account
+from fairopt.clusters.running import Name
 from fairopt.files.limits import check_array
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.aggregation import number_distinct
@@ -42,6 +43,8 @@ class Tasks:
         Place of each group in the file, for messages.
     running : list of (group, node, number)
         How many tasks run on which node; `SOMEWHERE` if the node is unknown. All other tasks wait.
+    names : list of Name, optional
+        What the scheduler calls them, one for each entry of ``running``.
     placed : bool
         Whether the export says where tasks run at all.
     queue : list of str, optional
@@ -60,6 +63,7 @@ class Tasks:
     placed: bool = True
     queue: list[str] | None = None
     kind: list[str] | None = None
+    names: Sequence[Name] | None = None
 
 
 def natural(name: str) -> list[tuple[bool, int, str]]:
@@ -100,6 +104,8 @@ class Shapes:
         How many tasks run on nodes that are not known.
     node_class : int array (nodes,)
         The class of each node, numbered by their first nodes; ``kind_of_class``: the kind of each class.
+    group : int array (groups,)
+        Their numbers before any was dropped, and ``group_of_run``, ``node_of_run``: that and the node of each entry of `Tasks.running`.
     """
 
     def __init__(self, tasks: Tasks, order: IntArray, node_kind: IntArray, keys: Sequence[npt.NDArray[np.generic]]) -> None:
@@ -125,11 +131,14 @@ class Shapes:
         self.number: FloatArray = np.asarray(np.bincount(group, weights=tasks.number, minlength=first.size), float)
         self.held = sp.csr_array((first.size, nodes))
         self.somewhere = np.zeros(first.size)
+        self.group = np.arange(first.size)
+        self.group_of_run, self.node_of_run = np.empty(0, int), np.empty(0, int)
         if tasks.running:
             task, node, number = (np.array(column) for column in zip(*tasks.running, strict=True))
             known = node >= 0
-            rank = np.argsort(order)
-            self.held = sp.csr_array((number[known].astype(float), (group[task[known]], rank[node[known]])), (first.size, nodes))
+            self.group_of_run, self.node_of_run = group[task], np.where(known, np.argsort(order)[node], SOMEWHERE)
+            places = self.group_of_run[known], self.node_of_run[known]
+            self.held = sp.csr_array((number[known].astype(float), places), (first.size, nodes))
             self.held.eliminate_zeros()
             self.somewhere += np.bincount(group[task[~known]], weights=number[~known], minlength=first.size)
         self.number = np.maximum(self.number, self.held.sum(axis=1) + self.somewhere)  # what runs is asked for
@@ -158,7 +167,7 @@ class Shapes:
             account.leave_out(what, self.where[n], why, float(self.number[n]))
         keep = np.flatnonzero(~bad)
         self.queue, self.kind, self.where = ([each[n] for n in keep] for each in (self.queue, self.kind, self.where))
-        for name in ("demands", "number", "eligibility", "held", "somewhere"):
+        for name in ("demands", "number", "eligibility", "held", "somewhere", "group"):
             setattr(self, name, getattr(self, name)[keep])
 
     def sequence(self, listed: Collection[str] = ()) -> list[int]:

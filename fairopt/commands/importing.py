@@ -36,7 +36,8 @@ Output = Annotated[
 Current = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help="Also write the allocation that runs now, for --allocation of compare and audit: .csv, .parquet or .xlsx."
+        metavar="FILE",
+        help="Also write the allocation that runs now, for --allocation of plan, compare and audit: .csv, .parquet or .xlsx.",
     ),
     Written(),
 ]

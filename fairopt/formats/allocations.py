@@ -12,6 +12,9 @@ or long, a row for each user and server with tasks, by the label of its row or b
     alice,big-memory,10
     bob,big-cpu,10
 
+or such a table for `fairopt.plan`, as ``fairopt import --current`` writes it: with the columns gang, protected and name, of which only a
+plan takes notice, and any number of rows for a user and a server, which add up;
+
 or as ``fairopt solve --csv`` and ``allocation.to_frame().to_csv()`` write it, with columns ``tasks @ big-memory`` among others. Labels must
 be exactly those of the instance, in any order, or as fairopt writes them for spreadsheets (:mod:`fairopt.tables.spreadsheets`).
 
@@ -41,6 +44,7 @@ from fairopt.wording import did_you_mean, exactly
 __all__ = ["read"]
 
 _LONG = ("user", "server", "tasks")
+_OF_PLANS = ("gang", "protected", "name", "names")
 _PREFIX = "tasks @ "
 
 
@@ -62,8 +66,9 @@ def read(path: Path, instance: Instance) -> FloatArray:
 
 def _numbers(table: Table, instance: Instance) -> list[list[float]]:
     """Return the numbers as they are written."""
-    if set(table.columns) == set(_LONG) and set(instance.servers) != set(_LONG[1:]):
-        return _long(table, instance)
+    columns = set(table.columns)
+    if set(_LONG) <= columns <= {*_LONG, *_OF_PLANS} and not columns - {"user"} <= set(instance.servers):
+        return _long(table, instance, several=columns > set(_LONG))
     return _wide(table, instance)
 
 
@@ -87,7 +92,8 @@ def _wide(table: Table, instance: Instance) -> list[list[float]]:
     return as_read
 
 
-def _long(table: Table, instance: Instance) -> list[list[float]]:
+def _long(table: Table, instance: Instance, several: bool) -> list[list[float]]:
+    """Read a row for each user and server, or ``several``, which add up."""
     user_of = {name: n for n, name in enumerate(instance.users)}
     server_of = {host: i for i, own in enumerate(instance.hosts) for host in own}
     server_of |= {name: i for i, name in enumerate(instance.servers)}
@@ -104,7 +110,7 @@ def _long(table: Table, instance: Instance) -> list[list[float]]:
             _wrong(table, value, row, "tasks")
         if user not in user_of or server not in server_of:
             continue
-        if (user, server) in seen:
+        if (user, server) in seen and not several:
             first = f"{table.line} {table.lines[seen[user, server]]}"
             table.wrong(row, f'"{user}" on "{server}" has a row already, on {first}; give their sum in one row')
         seen[user, server] = row

@@ -57,6 +57,7 @@ from fairopt.kubernetes.queues import SYSTEMS, is_queue, queues_of
 from fairopt.kubernetes.reading import kind_of, named_objects, read_any
 from fairopt.kubernetes.records import ALWAYS, Node, Pod, add, in_units, owner_of, read_node, read_pod, unit_of
 from fairopt.kubernetes.scheduler_queues import Extra
+from fairopt.kubernetes.stops import names_of
 from fairopt.kubernetes.workloads import is_work, with_work
 from fairopt.wording import joined, plural
 
@@ -216,6 +217,7 @@ def import_kubernetes(
     places = list(dict.fromkeys(place_of))
     row = {place: j for j, place in enumerate(places)}
     labels = Labels(open_nodes)
+    running = [(j, index.get(pod.node, SOMEWHERE), pod.number) for j, pod in enumerate(kept) if pod.node in index or pod.started]
     return assemble(
         "kubernetes",
         Nodes(
@@ -232,7 +234,8 @@ def import_kubernetes(
             ).reshape(len(places), len(open_nodes)),
             place=np.array([row[place] for place in place_of], int),
             where=[pod.where for pod in kept],
-            running=[(j, index.get(pod.node, SOMEWHERE), pod.number) for j, pod in enumerate(kept) if pod.node in index or pod.started],
+            running=running,
+            names=names_of([kept[j] for j, _, _ in running], objects),
             placed=some,
             queue=places_in,
         ),

@@ -43,6 +43,7 @@ from fairopt.clusters.assembly import Demand, Nodes, assemble
 from fairopt.clusters.fields import Seen
 from fairopt.clusters.imported import Import
 from fairopt.clusters.queue_tree import Forest
+from fairopt.clusters.running import Name
 from fairopt.clusters.shapes import SOMEWHERE, Tasks
 from fairopt.clusters.speeds import Speeds, read_speeds
 from fairopt.errors import InvalidInstance
@@ -213,6 +214,7 @@ def import_slurm(
             amount = part * sizes[j].tasks
             running += [(j, index[host], share * amount) for host, share in job.on.items() if host in index]
             running += [] if job.on else [(j, SOMEWHERE, amount)]
+    names = None if sacct is not None else [_name(kept[j][0], sizes[j].tasks) for j, _, _ in running]
     _note_relaxations(kept, sizes, offered, index, account)
 
     columns = [*resources, *of_cluster.amounts]
@@ -234,6 +236,7 @@ def import_slurm(
             place=np.array([row[place] for place in place_of], int),
             where=[job.where for job, _ in kept],
             running=running,
+            names=names,
             queue=queue,
             kind=[named.kind(job, size.tasks) for (job, _), size in zip(kept, sizes, strict=True)],
         ),
@@ -261,6 +264,12 @@ def import_slurm(
     found = found.with_instance(named.freed(found.instance))
     found = replace(found, notes=(*account.notes, *seen.notes()))
     return found if count_licenses or not of_cluster.amounts else of_cluster.as_limits(found)
+
+
+def _name(job: Job, tasks: float) -> Name:
+    """Return the name of a job for a plan: all its tasks stop together, and so do the components of a heterogeneous job."""
+    gang = job.heterogeneous or (job.name if tasks > 1 or len(job.on) > 1 else "")
+    return Name(job.name, gang)
 
 
 def _speeds(path: str | os.PathLike[str], nodes: Sequence[Node], owners: set[str], account: Account) -> Speeds:

@@ -1,0 +1,99 @@
+"""From the exports of a cluster to the lines that stop what a plan stops: import, plan, commands; what they say is checked by hand."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.command_line import run
+
+GPU = "nvidia.com/gpu"
+
+
+def pod(name: str, namespace: str, node: str = "", gpus: int = 1, **metadata: Any) -> dict[str, Any]:
+    """Return a pod that asks for GPUs; without a node it waits."""
+    where = {"nodeName": node} if node else {}
+    resources = {"requests": {"cpu": "1", GPU: str(gpus)}}
+    return {
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace} | metadata,
+        "spec": where | {"containers": [{"resources": resources}]},
+        "status": {"phase": "Running" if node else "Pending"},
+    }
+
+
+def cluster(folder: Path, pods: list[dict[str, Any]], *more: dict[str, Any]) -> list[object]:
+    """Write two nodes with four GPUs each, and pods; return the options of the import."""
+    has = {"cpu": "32", "memory": "64Gi", "pods": "110", GPU: "4"}
+    nodes = [{"kind": "Node", "metadata": {"name": name}, "status": {"allocatable": has}} for name in ("n1", "n2")]
+    (folder / "all.json").write_text(json.dumps({"kind": "List", "items": [*nodes, *pods, *more]}))
+    return ["import", "kubernetes", "--nodes", folder / "all.json", "-o", folder / "c.yaml", "--current", folder / "held.csv", "--force"]
+
+
+def plan(folder: Path, *more: object) -> str:
+    """Return what plan prints."""
+    return run("plan", folder / "c.yaml", "--allocation", folder / "held.csv", *more).stdout
+
+
+def test_the_lines_that_make_room_for_a_second_namespace(tmp_path: Path) -> None:
+    """Of eight GPUs "a" holds all and "b" none: four pods of "a" stop, each by its name; a pod that is protected does not."""
+    stays = {"annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}}
+    pods = [pod(f"p{i}", "a", "n1" if i < 4 else "n2", **(stays if i < 3 else {})) for i in range(8)]
+    run(*cluster(tmp_path, [*pods, *(pod(f"q{i}", "b") for i in range(6))]))
+    with (tmp_path / "held.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["server"], row["tasks"], row["protected"], row["name"]) for row in rows] == [
+        ("n1", "1", "", "a/p3"),
+        ("n1", "3", "yes", "a/p0|a/p1|a/p2"),
+        ("n2", "4", "", "a/p4|a/p5|a/p6|a/p7"),
+    ]
+    lines = plan(tmp_path, "--commands", "kubectl").splitlines()
+    assert len(set(lines)) == len(lines) == 4
+    assert set(lines) <= {f"kubectl delete pod p{i} --namespace a" for i in range(3, 8)}
+    compared = json.loads(run("compare", tmp_path / "c.yaml", "--allocation", tmp_path / "held.csv", "--json").stdout)
+    assert compared["rows"][1]["tasks"] == 8
+
+
+@pytest.mark.parametrize("least", [2, 1])
+def test_a_pod_group_stops_as_a_whole(tmp_path: Path, least: int) -> None:
+    """Three pods of a gang on both nodes: three must stop of seven, and the gang is all of these or none; with minMember 1 it is none."""
+    mark = {"annotations": {"scheduling.k8s.io/group-name": "g"}}
+    api = "scheduling.volcano.sh/v1beta1"
+    group = {"apiVersion": api, "kind": "PodGroup", "metadata": {"name": "g", "namespace": "a"}, "spec": {"minMember": least}}
+    gang = [pod("g0", "a", "n1", **mark), pod("g1", "a", "n2", **mark), pod("g2", "a", "n2", **mark)]
+    alone = [pod(f"p{i}", "a", "n1") for i in range(3)] + [pod("q0", "b", "n2")]
+    run(*cluster(tmp_path, [*gang, *alone, *(pod(f"w{i}", "b", gpus=1) for i in range(5))], group))
+    held = (tmp_path / "held.csv").read_text()
+    assert ("a/g" in [row["gang"] for row in csv.DictReader(held.splitlines())]) == (least > 1)
+    stopped = {line.split()[3] for line in plan(tmp_path, "--commands", "kubectl").splitlines()}
+    assert len(stopped & {"g0", "g1", "g2"}) in ((0, 3) if least > 1 else (0, 1, 2, 3))
+    assert 2 <= len(stopped) <= 3
+
+
+def test_the_lines_of_slurm(tmp_path: Path) -> None:
+    """Of 16 CPUs "a" holds 12 in an array of three and "b" 4: one job of "a" makes room. A job of two nodes stops as a whole."""
+    nodes = [{"name": name, "cpus": 8, "real_memory": 8192, "state": ["IDLE"], "partitions": ["batch"]} for name in ("n1", "n2")]
+
+    def job(number: int, account: str, hosts: str, cpus: int, **more: Any) -> dict[str, Any]:
+        of_nodes = 2 if "," in hosts else 1
+        tres = f"cpu={cpus},mem={cpus}G,node={of_nodes}"
+        state = {"job_state": ["RUNNING"], "nodes": hosts, "tres_alloc_str": tres} if hosts else {"job_state": ["PENDING"]}
+        named = {"job_id": number, "account": account, "user_name": account, "partition": "batch", "tres_req_str": tres}
+        return named | {"node_count": {"set": True, "number": of_nodes}, "tasks": {"set": True, "number": of_nodes}} | state | more
+
+    def lines(jobs: list[dict[str, Any]]) -> list[str]:
+        for name, data in (("nodes", nodes), ("jobs", jobs)):
+            (tmp_path / f"{name}.json").write_text(json.dumps({name: data}))
+        command = ["import", "slurm", "--nodes", tmp_path / "nodes.json", "--jobs", tmp_path / "jobs.json", "-o", tmp_path / "c.yaml"]
+        run(*command, "--current", tmp_path / "held.csv", "--force")
+        return plan(tmp_path, "--commands", "scancel").splitlines()
+
+    waits = [job(21, "b", "", 4), job(22, "b", "", 4)]
+    found = lines([job(11, "a", "n1", 4), job(12, "a", "n1", 4), job(13, "a", "n2", 4), job(20, "b", "n2", 4), *waits])
+    assert len(found) == 1
+    assert found[0] in ("scancel 11", "scancel 12", "scancel 13")
+    found = lines([job(11, "a", "n1,n2", 8), job(12, "a", "n1", 4), job(13, "a", "n2", 4), *waits])
+    assert found == ["scancel 12", "scancel 13"] or found == ["scancel 11"]
