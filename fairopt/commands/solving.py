@@ -142,6 +142,14 @@ def solve(
     only: Only = None,
     tolerance: Annotated[float, typer.Option(metavar="NUMBER", help="Largest relative residual that the certificate accepts.")] = 1e-8,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Give up after this time, with exit status 3.")] = None,
+    allow_gap: Annotated[
+        float | None,
+        typer.Option(
+            metavar="GAP",
+            help="With --integral and --time-limit: the best tasks found by then are an answer, with exit status 0, if their gap to the "
+            "bound is at most this, from 0 to 1.",
+        ),
+    ] = None,
     changes: Changes = None,
     rules: Rules = None,
     as_json: Json = False,
@@ -160,7 +168,8 @@ def solve(
     """Solve for the exact fair allocation of FILE and prove it.
 
     The certificate is recomputed from the answer. An answer that fails this check is an error: exit status 3.
-    If a time limit ends the search for whole tasks, the best allocation found is shown with a bound on the optimum; exit status 3, too.
+    If a time limit ends the search for whole tasks, the best allocation found is shown with a bound on the optimum; exit status 3, too,
+    unless --allow-gap accepts it.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     choice = choose_users(form, shown, sort, top)
@@ -217,6 +226,7 @@ def solve(
                 sharing=sharing,
                 tolerance=tolerance,
                 time_limit=time_limit,
+                allow_gap=allow_gap,
                 **options,
             ),
         )

@@ -16,7 +16,7 @@ import numpy as np
 
 from fairopt.allocation import Allocation, Optimum
 from fairopt.certificate import Certificate, allocation_excess
-from fairopt.errors import NoSolution, Unsupported
+from fairopt.errors import InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import Instance
 from fairopt.instance.aggregation import merge, unmerged
 from fairopt.instance.remarks import remarks
@@ -69,6 +69,7 @@ def solve(
     sharing: Sharing | None = None,
     tolerance: float = 1e-8,
     time_limit: float | None = None,
+    allow_gap: float | None = None,
     exact: bool = False,
     digits: int | None = None,
     **options: Any,
@@ -92,6 +93,10 @@ def solve(
         Largest residual of the certificate that is accepted, relative.
     time_limit : float, optional
         Seconds.
+    allow_gap : float, optional
+        With ``integral`` and a time limit: the best whole tasks that are known at the limit are the answer if their gap is at most this,
+        from 0 to 1 (1: whatever is known). The gap is (bound - value) / bound, of the smallest share, or of the total; ``details`` has
+        all three. Such an answer is feasible, and not proved to be the best: its certificate says "best found", and a warning is logged.
     exact : bool
         In fractions: ``allocation.exact`` has tasks, shares and levels as `fractions.Fraction`, and the proof has no tolerance
         (``certificate.exact``). An int and a Fraction of the instance are taken as they are, a float by its shortest decimal: 0.1 is
@@ -112,7 +117,7 @@ def solve(
     NoSolution
         At the time limit; ``.known`` holds what is final: of whole tasks also the best allocation so far (``tasks``, which is feasible
         but not proved best), the ``value`` that it reaches (its smallest share; the total) and a ``bound`` on what any can reach.
-        (`compare` and `regret` go on with that allocation, and say so.)
+        (`compare` and `regret` go on with that allocation, and say so; ``allow_gap`` returns it.)
     CertificateError
         If the engine's answer fails the check.
 
@@ -150,6 +155,7 @@ def solve(
             raise Unsupported("a program has its notion, its sharing and its options; leave them out, or give them to fairopt.formulate")
         integral = integral or instance.integral
         instance, notion, sharing = question_of(instance)
+    _check_gap(allow_gap, integral, time_limit)
     chosen, how = checked(instance, notion, sharing, options)
     question = Optimum(chosen, solver, integral, tolerance, exact, digits, time_limit)
     if _SAYS.get():
@@ -193,6 +199,10 @@ def solve(
         if integral and "tasks" in error.known:  # of the pairs of single servers
             error.known["tasks"] = unexpanded(instance, program.table(error.known["tasks"]), row, chosen.utility)
             error.known["solver"] = engines[0].name
+            best = None if allow_gap is None else best_found(given, chosen, how, error, tolerance)
+            if best is not None and allow_gap is not None and best.details["gap"] <= allow_gap:
+                log.warning("%s; the answer is the best that was found, with a gap of %.3g, and not proved", error, best.details["gap"])
+                return best
         raise why_nothing(program, error, deadline) from None
     if not found.certificate.worst <= tolerance:
         from fairopt.solving.small_fractions import in_small_fractions
@@ -229,6 +239,16 @@ def solve(
         details=_details(found),
         trace=solution.trace,
     )
+
+
+def _check_gap(gap: float | None, integral: bool, time_limit: float | None) -> None:
+    """Refuse a gap that is none, or that no search could leave."""
+    if gap is None:
+        return
+    if isinstance(gap, bool) or not isinstance(gap, int | float) or not 0 <= gap <= 1:
+        raise InvalidInstance(f"allow_gap is {str(gap)[:40]}; give a number from 0 to 1, such as 0.05")
+    if not integral or time_limit is None:
+        raise Unsupported("allow_gap is about whole tasks at a time limit; give integral=True and time_limit, too, or leave it out")
 
 
 def _check_whole(program: Program) -> None:

@@ -463,6 +463,24 @@ def test_the_time_limit_leaves_the_best_whole_tasks(three: Path, monkeypatch: py
         assert "and no allocation more than" in flat(found.stdout)
 
 
+def test_a_gap_that_is_allowed_is_an_answer(three: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gap is (bound - value) / bound: exit status 0 from there on, and 3 below it; the answer says that it is not proved."""
+
+    def time_is_up(search: whole_tasks.Outcomes, _: int) -> float:
+        search.bound = 2 * float(search.reached()[0])  # a gap of a half
+        raise search.deadline.passed(search._known())
+
+    monkeypatch.setattr(whole_tasks.Outcomes, "_highest_level", time_is_up)
+    options = ["solve", three, "--integral", "--time-limit", "60", "--json", "--allow-gap"]
+    run(*options, "0.499", status=3)
+    accepted = run(*options, "0.5")
+    assert json.loads(accepted.stdout)["details"]["gap"] == pytest.approx(0.5)
+    assert json.loads(accepted.stdout)["certificate"]["best_found"]
+    assert "the answer is the best that was found, with a gap of 0.5, and not proved" in flat(accepted.stderr)
+    assert "give a number from 0 to 1" in flat(run(*options, "2", status=2).stderr)
+    assert "at a time limit" in flat(run("solve", three, "--allow-gap", "1", status=2).stderr)
+
+
 def test_a_user_named_twice_is_one_row() -> None:
     """And the others are counted once."""
     once, twice = (run("solve", EXAMPLES / "gpu-lab", *["--show", "vision"] * number).stdout for number in (1, 2))
