@@ -23,7 +23,7 @@ import numpy as np
 
 from fairopt.certificate import Certificate, allocation_excess, certify
 from fairopt.errors import Unsupported
-from fairopt.instance import FloatArray, IntArray
+from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import Notion
 from fairopt.models.share_notion import ShareNotion
@@ -40,7 +40,7 @@ from fairopt.solvers.backend import Deadline
 from fairopt.solving.policy import find
 from fairopt.wording import named
 
-__all__ = ["Memory", "RememberedOptimum"]
+__all__ = ["Memory", "RememberedOptimum", "worth_everywhere"]
 
 _GOOD = 1e-9  # a residual that needs no other engine
 
@@ -172,13 +172,27 @@ class RememberedOptimum(Optimum):
         chosen.check(instance, "rdm")
         assert isinstance(chosen, ShareNotion)
         chosen.refuse_last(instance, "a memory compares what all users had; give every resource a weight > 0 in resource_weights")
-        worth = chosen.share_per_task(instance)
-        if worth.ndim == 2:
-            raise Unsupported(
-                f'the share of a task under "{chosen.name}" depends on the server, so that shares of different times do not add up; '
-                'use "drfh", "asset" or "tsf" with a half_life'
-            )
-        self.worth = worth
+        self.worth = worth_everywhere(chosen, instance)
         self.levels = RememberedLevels(chosen.formulate(instance, sharing="rdm", integral=False))
         self.instance = instance.replace(tasks=None)
         self.repeats_at = counts.tobytes()
+
+
+def worth_everywhere(notion: ShareNotion, instance: Instance) -> FloatArray:
+    """Return the share of a task of each user, (users,), which must be the same on all servers where it may run.
+
+    Raises
+    ------
+    Unsupported
+        It differs: shares of different times then do not add up.
+    """
+    worth = notion.share_per_task(instance)
+    if worth.ndim == 1:
+        return worth
+    most = worth.max(axis=1, initial=0.0, where=instance.eligibility)
+    if (instance.eligibility & (worth != most[:, None])).any():
+        raise Unsupported(
+            f'the share of a task under "{notion.name}" depends on the server, so that shares of different times do not add up; '
+            'use "drfh", "asset" or "tsf" with a half_life'
+        )
+    return most

@@ -31,7 +31,7 @@ from fairopt.program.tree_filling import Part, TreeFilling
 from fairopt.simulation.baselines.usage import FadingUsage, fading
 from fairopt.simulation.fluid import Optimum, instance_at, tasks_of
 from fairopt.simulation.keeping import State, part_of, prefixed
-from fairopt.simulation.memory import Memory
+from fairopt.simulation.memory import Memory, worth_everywhere
 from fairopt.simulation.streams import Streams
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Deadline
@@ -130,12 +130,7 @@ class RememberedTree(Optimum):
             assert isinstance(chosen, ShareNotion)
             chosen.refuse_last(instance, "a memory compares what all users had; give every resource a weight > 0 in resource_weights")
             now = chosen.formulate(instance, sharing="rdm", integral=False)
-        worth = chosen.share_per_task(instance)
-        if worth.ndim == 2:
-            raise Unsupported(
-                f'the share of a task under "{chosen.name}" depends on the server, so that shares of different times do not add up; '
-                'use "drfh", "asset" or "tsf" with a half_life'
-            )
+        worth = worth_everywhere(chosen, instance)
         bounds, of_tasks = now.limits.bounds.copy(), now.limits.kinds == LimitKind.TASKS
         bounds[of_tasks] = self.limits[now.limits.keys[of_tasks, 0]]
         able = np.zeros(past.size, bool)

@@ -10,6 +10,7 @@ from reference.memory import one_resource
 
 import fairopt as fo
 from fairopt.simulation.karma import round_of
+from fairopt.simulation.memory import Memory, worth_everywhere
 
 
 def pool(users: int, capacity: float, weights: list[float] | None = None) -> fo.Instance:
@@ -18,15 +19,17 @@ def pool(users: int, capacity: float, weights: list[float] | None = None) -> fo.
 
 
 @pytest.mark.parametrize(("half_life", "period"), [(math.inf, 1.0), (7.0, 0.5), (30.0, 2.0)])
-@pytest.mark.parametrize("seed", range(3))
-def test_one_resource_as_in_a_slow_loop(half_life: float, period: float, seed: int) -> None:
-    """Weights, limits of tasks, users who come late: the ends of all jobs, and a proof of every moment."""
+@pytest.mark.parametrize(("seed", "notion"), [(0, "drfh"), (1, "drfh"), (2, "drfh"), (0, "max-min")])
+def test_one_resource_as_in_a_slow_loop(half_life: float, period: float, seed: int, notion: str) -> None:
+    """Numbers of tasks are shares here, times a constant. Weights, limits of tasks, users who come late: the ends of all jobs, and a
+    proof of every moment.
+    """
     rng = np.random.default_rng(seed)
     n = 5
     cluster = pool(n, 6.0, rng.choice([1.0, 2.0, 3.0], n).tolist())
     submit, tasks, run = np.sort(rng.integers(0, 15, n)), rng.integers(1, 9, n), rng.integers(3, 20, n)
     trace = fo.Trace(cluster.users, submit, tasks, np.ones((n, 1)), run, resources=["cpu"])
-    found = fo.simulate(trace, cluster, f"drfh:half_life={half_life}:period={period}")
+    found = fo.simulate(trace, cluster, f"{notion}:half_life={half_life}:period={period}")
     expected = one_resource(trace, cluster.weights, 6.0, half_life, period)
     np.testing.assert_allclose(found.finished, expected, rtol=1e-7)
     assert found.details["residual"] <= 1e-8
@@ -115,3 +118,14 @@ def test_what_is_refused() -> None:
     ]:
         with pytest.raises(fo.Unsupported, match=words):
             fo.simulate(jobs, where, scheduler)
+
+
+def test_a_worth_that_depends_on_the_server_has_no_memory() -> None:
+    """A utility that is the same on all servers where a user may run adds up over time; another one does not."""
+    cluster = fo.Instance([[1.0], [1.0]], [[1.0]] * 2, users=["u0", "u1"], resources=["cpu"], eligibility=[[1, 1], [1, 0]])
+    trace = fo.Trace(cluster.users, [0, 0], [2, 2], [[1], [1]], [10, 10], resources=["cpu"])
+    memory = Memory.of(fo.NOTIONS["max-min"](utility=[[2, 2], [3, 9]]), math.inf, 1.0)
+    assert worth_everywhere(memory.notion, cluster).tolist() == [2, 3]
+    assert fo.simulate(trace, cluster, "max-min:half_life=inf:period=1").finished.max() < math.inf
+    with pytest.raises(fo.Unsupported, match="depends on the server"):
+        worth_everywhere(fo.NOTIONS["max-min"](utility=[[2, 1], [3, 9]]), cluster)
