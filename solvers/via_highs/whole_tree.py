@@ -16,7 +16,9 @@ in mind. In a part that meets guarantees, the guarantees are limits; where the p
 answer.
 
 Under rules all parts have the same tasks, x[1] = x[2] = ...: a rule may give something to users who do not rise, or not yet. The stop times
-of a part are those of all that its users have. Guarantees are not met under rules.
+of a part are those of all that its users have. Guarantees are not met under rules of an instance. Where a plan's rules (what goes on) stand
+beside guarantees, rules bind the last x alone, and all parts have their columns from the start, so that the levels of an early part are those
+that some answer within the rules reaches.
 """
 
 from __future__ import annotations
@@ -79,6 +81,7 @@ class _Filling:
         reach = program.per_user(self.largest * program.utilities)
         self.unit = float(reach.max(initial=0.0)) or 1.0  # shares are measured in it, so that rows are near 1
         self.worth = program.utilities / self.unit
+        self.at_once = not program.down_closed and not any(part.guarantees for part in goal.parts)  # all parts have the same tasks
         self.rows = Rows()
         self.parts: list[_PartModel] = []
         self.best = np.zeros(program.n_pairs)
@@ -101,10 +104,13 @@ class _Filling:
     def solve(self) -> Solution:
         """Fill part after part."""
         stages: list[Stage] = []
+        if not self.program.down_closed and not self.at_once:
+            for part in self.goal.parts:
+                self._add(part)
         for number, part in enumerate(self.goal.parts):
-            model = self._add(part)
+            model = self.parts[number] if number < len(self.parts) else self._add(part)
             while model.counts[-1:] != [model.members.size] and model.members.size:
-                self._next_level(model)
+                self._next_level(model, number)
                 log.info("part %d, level %d: %d users left", number, len(model.levels), model.members.size - model.counts[-1])
         if self.parts and not self.runs and not self.program.down_closed:  # nobody rises, and the rules hold all the same
             if self.rows.upper:
@@ -128,9 +134,9 @@ class _Filling:
 
     # Levels ----------------------------------------------------------------------------------------------------------------------
 
-    def _next_level(self, model: _PartModel) -> None:
+    def _next_level(self, model: _PartModel, number: int) -> None:
         """A, then B."""
-        number, counted = len(self.parts) - 1, model.counts[-1] if model.counts else 0
+        counted = model.counts[-1] if model.counts else 0
         highest = self._highest(model)
         rows = self.rows.copy()
         t = rows.column(highest)
@@ -247,7 +253,7 @@ class _Filling:
         """Return the stop times of a part at the best point known, by its clock."""
         model = self.parts[number]
         shares = [self.program.per_user(self.worth * x) for x in self.known[max(number - 1, 0) : number + 1]]
-        gains = shares[-1] - (shares[0] if number and self.program.down_closed else 0.0)
+        gains = shares[-1] - (shares[0] if number and not self.at_once else 0.0)
         return stop_times(self.goal, model.part, model.rising, gains) * self._clock(model.part)
 
     def _highest(self, model: _PartModel) -> float:
@@ -273,8 +279,7 @@ class _Filling:
     def _add(self, part: Part) -> _PartModel:
         """Add the columns and rows of a part."""
         program, rows, before = self.program, self.rows, self.parts[-1] if self.parts else None
-        ruled = not program.down_closed
-        if ruled and before is not None:
+        if self.at_once and before is not None:
             return self._add_ruled(part, before)
         users = program.pair_users
         reach = program.per_user(self.largest * self.worth)
@@ -287,7 +292,7 @@ class _Filling:
         rising = part.users & (reach > 0)
         if closed.any():
             rising &= program.per_user(np.where(closed, 0.0, self.largest * self.worth)) > 0
-        usable = (rising | has_before | ruled)[users] & (self.largest > 0) & ~closed
+        usable = (rising | has_before | self.at_once)[users] & (self.largest > 0) & ~closed
         tasks = np.full(program.n_pairs, -1, np.int64)
         for p in np.flatnonzero(usable):
             tasks[p] = rows.column(float(self.largest[p]), whole=True)
@@ -321,7 +326,8 @@ class _Filling:
             entries = self._entries(limits.matrix, int(full), model, float(limits.bounds[full]))
             if entries:
                 rows.row(entries, upper=1.0)
-        for rule in np.flatnonzero(limits.kinds == LimitKind.RULE):
+        is_last = self.at_once or len(self.parts) == len(self.goal.parts) - 1
+        for rule in np.flatnonzero(limits.kinds == LimitKind.RULE) if is_last else ():
             row = int(rule)
             size = float(np.abs(limits.matrix[[row]].data).max(initial=0.0)) or 1.0
             bound = float(limits.bounds[row]) / size
@@ -362,7 +368,7 @@ class _Filling:
             if model.rising[n]:
                 gain[n] = rows.column()
                 rows.row(entries | {gain[n]: -1.0}, lower=0.0, upper=0.0)
-            elif entries and program.down_closed:
+            elif entries and not self.at_once:
                 rows.row(entries, lower=0.0, upper=0.0)
         active = goal.active(model.rising)
         sums: dict[int, int] = {}

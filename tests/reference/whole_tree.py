@@ -18,7 +18,7 @@ import numpy as np
 
 import fairopt as fo
 
-__all__ = ["best_whole_tasks", "shares_of_a_task"]
+__all__ = ["best_ends", "best_whole_tasks", "feasible", "shares_of_a_task"]
 
 Tasks = tuple[int, ...]
 
@@ -196,3 +196,25 @@ def best_whole_tasks(instance: fo.Instance, obeys: Callable[[Tasks], bool] = lam
         reached = keep
         best_times.append(best)
     return best_times, reached
+
+
+def best_ends(instance: fo.Instance, ends: Callable[[Tasks], bool]) -> set[Tasks]:
+    """Return the numbers of tasks at the end of the best chains of those that end so: the sorted stop times of all parts, in turn."""
+    share, use = shares_of_a_task(instance), [float(d) for d in instance.demands[:, 0]]
+    possible = feasible(instance)
+    best: dict[Tasks, list[list[Fraction]]] = {(0,) * instance.n_users: []}
+    for part in parts_of(instance):
+        users, after = part.users(), dict[Tasks, list[list[Fraction]]]()
+        for before, sofar in best.items():
+            for tasks in possible:
+                if any(now < then or (now != then and n not in users) for n, (now, then) in enumerate(zip(tasks, before, strict=True))):
+                    continue
+                held = [[sum(use[n] * each[n] for n in below) for below, _ in part.bounds] for each in (tasks, before)]
+                if any(now > max(most, then) for now, then, (_, most) in zip(*held, part.bounds, strict=True)):
+                    continue
+                times = [*sofar, sorted(stop_times(part.agents, {n: (tasks[n] - before[n]) * share[n] for n in users}).values())]
+                if tasks not in after or times > after[tasks]:
+                    after[tasks] = times
+        best = after
+    chosen = {tasks: times for tasks, times in best.items() if ends(tasks)}
+    return {tasks for tasks, times in chosen.items() if times == max(chosen.values())}

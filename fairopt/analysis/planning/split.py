@@ -27,6 +27,7 @@ from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tolerances import FITS
 from fairopt.program import Feature, LimitKind, Limits, Program, Solution, TreeFilling
 from fairopt.program.goals import Total
+from fairopt.program.objective import Objective
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Deadline
 from fairopt.wording import named
@@ -110,8 +111,7 @@ class Split:
     def extended(self, rules: Sequence[tuple[FloatArray | sp.csr_array, float]]) -> Program:
         """Return the program over the columns, with rules: rows a, b of a x <= b."""
         program, size = self.program, self.owner.size
-        matrix = sp.hstack([program.limits.matrix @ self.spread, program.limits.matrix], format="csr")
-        limits = Limits(matrix, program.limits.bounds, program.limits.kinds, program.limits.keys)
+        limits = self._over(program.limits)
         lead = [k for k in range(size) if k == 0 or self.part[k] != self.part[k - 1]]
         units = [float(self.held.parts[g].units) for g in self.part[lead].tolist()]
         width = size + program.n_pairs
@@ -131,6 +131,7 @@ class Split:
             pair_users=users,
             pair_servers=servers,
             utilities=self.columns(program.utilities),
+            goal=self._goal(),
             limits=Limits.stack(blocks),
             queue_limits=(*program.queue_limits, *(f"plan {j}" for j in range(len(lead) + len(rows)))),
             kept=None,
@@ -138,6 +139,20 @@ class Split:
             stated=(),
             source=None,
         )
+
+    def _goal(self) -> Objective:
+        """Return the goal over the columns: the guarantees of a tree are limits of pairs."""
+        goal = self.program.goal
+        if not isinstance(goal, TreeFilling):
+            return goal
+        return replace(
+            goal, parts=tuple(part if part.extra is None else replace(part, extra=self._over(part.extra)) for part in goal.parts)
+        )
+
+    def _over(self, limits: Limits) -> Limits:
+        """Return limits of pairs over the columns."""
+        matrix = sp.hstack([limits.matrix @ self.spread, limits.matrix], format="csr")
+        return Limits(matrix, limits.bounds, limits.kinds, limits.keys)
 
     def outcome(self, x: FloatArray, bound: float) -> Outcome:
         """Return which tasks go on, from the values of the columns."""
@@ -206,12 +221,10 @@ def best_within(program: Program, held: Held, stops: int | None, deadline: Deadl
         Nothing is reached with so few stops; or at the deadline.
     """
     goal = program.goal
-    parts = program.goal_as(TreeFilling).parts if goal.is_filling else ()
-    at_once = len(parts) == 1 and parts[0].extra is None and bool(parts[0].users[program.pair_users].all())
-    if not (goal.feature in (Feature.LEXIMIN, Feature.TOTAL) or at_once):
+    if not (goal.feature in (Feature.LEXIMIN, Feature.TOTAL) or (goal.is_filling and not goal.no_whole_tasks)):
         raise Unsupported(
             f'no engine finds the best whole tasks of "{program.name}" under a budget of stops or beside protected tasks in this instance; '
-            "leave the budget out, protect fewer tasks, or take a notion such as drfh without guarantees and tiers"
+            "leave the budget out, protect fewer tasks, or take a notion such as drfh"
         )
     while True:
         split = Split.of(program, held)

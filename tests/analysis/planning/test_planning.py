@@ -5,35 +5,17 @@ Of every placement y of the target with A y <= b, stops = sum of max(0, h - y), 
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from reference.placements import placements
 
 import fairopt as fo
 from fairopt.analysis.planning import Action, HeldRow, read_held
 from fairopt.analysis.planning.planning import plan
 
 SMALL = 60  # random instances
-
-
-def placements(instance: fo.Instance) -> Iterator[np.ndarray]:
-    """Yield every placement of whole tasks within capacities and limits of tasks, (users, servers)."""
-    users, servers = instance.n_users, instance.n_servers
-    most = [
-        [int(min([*(c // d for c, d in zip(instance.capacities[i], instance.demands[n], strict=True) if d > 0)])) for i in range(servers)]
-        for n in range(users)
-    ]
-    per_server = []
-    for i in range(servers):
-        counts = itertools.product(*(range(most[n][i] + 1 if instance.eligibility[n, i] else 1) for n in range(users)))
-        per_server.append([c for c in counts if (np.array(c) @ instance.demands <= instance.capacities[i] + 1e-9).all()])
-    for chosen in itertools.product(*per_server):
-        table = np.array(chosen).T
-        if (table.sum(axis=1) <= instance.tasks).all():
-            yield table
 
 
 def drawn(seed: int) -> tuple[fo.Instance, np.ndarray]:
@@ -142,7 +124,7 @@ def test_protected_tasks_go_on() -> None:
 
 
 def test_trees_limits_and_lending() -> None:
-    """Queues, tiers and guarantees count by the target; a budget is refused where no engine has it."""
+    """Queues, tiers and guarantees count by the target; one stop leaves 3 of the 6 that "p" is guaranteed. A clamp has no whole tasks."""
     lab = fo.Instance(
         [[8], [8]],
         [[1], [1], [1]],
@@ -155,8 +137,10 @@ def test_trees_limits_and_lending() -> None:
     found = plan(lab, {("c", "x"): 8, ("c", "y"): 6}, "drfh")
     assert found.target["a"] + found.target["b"] == 16 - found.target["c"]
     assert found.n_stops == found.bound == 14 - found.target["c"]
-    with pytest.raises(fo.Unsupported, match="under a budget of stops"):
-        plan(lab, {("c", "x"): 8, ("c", "y"): 6}, "drfh", budget=1)
+    one = plan(lab, {("c", "x"): 8, ("c", "y"): 6}, "drfh", budget=1)
+    assert (one.n_stops, one.target["c"], sorted((one.target["a"], one.target["b"]))) == (1, 13, [1, 2])
+    with pytest.raises(fo.Unsupported, match="no engine finds whole tasks in this tree"):
+        plan(lab, {("c", "x"): 8, ("c", "y"): 6}, "drfh:guarantees=clamp", budget=1)
 
 
 def test_a_budget_that_nothing_meets() -> None:
