@@ -189,7 +189,7 @@ def worth_everywhere(notion: ShareNotion, instance: Instance) -> FloatArray:
     worth = notion.share_per_task(instance)
     if worth.ndim == 1:
         return worth
-    most = worth.max(axis=1, initial=0.0, where=instance.eligibility)
+    most: FloatArray = np.asarray(worth.max(axis=1, initial=0.0, where=instance.eligibility))
     if (instance.eligibility & (worth != most[:, None])).any():
         raise Unsupported(
             f'the share of a task under "{notion.name}" depends on the server, so that shares of different times do not add up; '

@@ -13,10 +13,10 @@ from support.command_line import run
 GPU = "nvidia.com/gpu"
 
 
-def pod(name: str, namespace: str, node: str = "", gpus: int = 1, **metadata: Any) -> dict[str, Any]:
+def pod(name: str, namespace: str, node: str = "", **metadata: Any) -> dict[str, Any]:
     """Return a pod that asks for GPUs; without a node it waits."""
     where = {"nodeName": node} if node else {}
-    resources = {"requests": {"cpu": "1", GPU: str(gpus)}}
+    resources = {"requests": {"cpu": "1", GPU: "1"}}
     return {
         "kind": "Pod",
         "metadata": {"name": name, "namespace": namespace} | metadata,
@@ -65,7 +65,7 @@ def test_a_pod_group_stops_as_a_whole(tmp_path: Path, least: int) -> None:
     group = {"apiVersion": api, "kind": "PodGroup", "metadata": {"name": "g", "namespace": "a"}, "spec": {"minMember": least}}
     gang = [pod("g0", "a", "n1", **mark), pod("g1", "a", "n2", **mark), pod("g2", "a", "n2", **mark)]
     alone = [pod(f"p{i}", "a", "n1") for i in range(3)] + [pod("q0", "b", "n2")]
-    run(*cluster(tmp_path, [*gang, *alone, *(pod(f"w{i}", "b", gpus=1) for i in range(5))], group))
+    run(*cluster(tmp_path, [*gang, *alone, *(pod(f"w{i}", "b") for i in range(5))], group))
     held = (tmp_path / "held.csv").read_text()
     assert ("a/g" in [row["gang"] for row in csv.DictReader(held.splitlines())]) == (least > 1)
     stopped = {line.split()[3] for line in plan(tmp_path, "--commands", "kubectl").splitlines()}

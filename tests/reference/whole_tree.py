@@ -198,8 +198,8 @@ def best_whole_tasks(instance: fo.Instance, obeys: Callable[[Tasks], bool] = lam
     return best_times, reached
 
 
-def best_ends(instance: fo.Instance, ends: Callable[[Tasks], bool]) -> set[Tasks]:
-    """Return the numbers of tasks at the end of the best chains of those that end so: the sorted stop times of all parts, in turn."""
+def best_ends(instance: fo.Instance, ends: set[Tasks]) -> set[Tasks]:
+    """Return the numbers of tasks at the end of the best chains, of those with such an end: the sorted stop times of all parts, in turn."""
     share, use = shares_of_a_task(instance), [float(d) for d in instance.demands[:, 0]]
     possible = feasible(instance)
     best: dict[Tasks, list[list[Fraction]]] = {(0,) * instance.n_users: []}
@@ -216,5 +216,5 @@ def best_ends(instance: fo.Instance, ends: Callable[[Tasks], bool]) -> set[Tasks
                 if tasks not in after or times > after[tasks]:
                     after[tasks] = times
         best = after
-    chosen = {tasks: times for tasks, times in best.items() if ends(tasks)}
+    chosen = {tasks: times for tasks, times in best.items() if tuple(map(int, tasks)) in ends}
     return {tasks for tasks, times in chosen.items() if times == max(chosen.values())}

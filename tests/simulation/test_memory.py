@@ -9,6 +9,7 @@ import pytest
 from reference.memory import one_resource
 
 import fairopt as fo
+from fairopt.models.max_min import MaxMin
 from fairopt.simulation.karma import round_of
 from fairopt.simulation.memory import Memory, worth_everywhere
 
@@ -124,8 +125,8 @@ def test_a_worth_that_depends_on_the_server_has_no_memory() -> None:
     """A utility that is the same on all servers where a user may run adds up over time; another one does not."""
     cluster = fo.Instance([[1.0], [1.0]], [[1.0]] * 2, users=["u0", "u1"], resources=["cpu"], eligibility=[[1, 1], [1, 0]])
     trace = fo.Trace(cluster.users, [0, 0], [2, 2], [[1], [1]], [10, 10], resources=["cpu"])
-    memory = Memory.of(fo.NOTIONS["max-min"](utility=[[2, 2], [3, 9]]), math.inf, 1.0)
+    memory = Memory.of(MaxMin(utility=[[2, 2], [3, 9]]), math.inf, 1.0)
     assert worth_everywhere(memory.notion, cluster).tolist() == [2, 3]
     assert fo.simulate(trace, cluster, "max-min:half_life=inf:period=1").finished.max() < math.inf
     with pytest.raises(fo.Unsupported, match="depends on the server"):
-        worth_everywhere(fo.NOTIONS["max-min"](utility=[[2, 1], [3, 9]]), cluster)
+        worth_everywhere(MaxMin(utility=[[2, 1], [3, 9]]), cluster)

@@ -26,8 +26,7 @@ from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tolerances import FITS
 from fairopt.program import Feature, LimitKind, Limits, Program, Solution, TreeFilling
-from fairopt.program.goals import Total
-from fairopt.program.objective import Objective
+from fairopt.program.goals import Goal, Total
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Deadline
 from fairopt.wording import named
@@ -140,7 +139,7 @@ class Split:
             source=None,
         )
 
-    def _goal(self) -> Objective:
+    def _goal(self) -> Goal:
         """Return the goal over the columns: the guarantees of a tree are limits of pairs."""
         goal = self.program.goal
         if not isinstance(goal, TreeFilling):

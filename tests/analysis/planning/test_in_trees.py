@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import pytest
 from reference.placements import placements
@@ -22,7 +24,7 @@ def drawn(seed: int) -> tuple[fo.Instance, np.ndarray]:
         guarantee = {"r0": int(rng.integers(1, 4))} if not two and rng.random() < 0.7 else {}
         limit = {"r0": int(rng.integers(3, 7))} if rng.random() < 0.2 else {}
         tier = int(rng.integers(0, 2)) if parent is None and rng.random() < 0.4 else 0
-        order = "listed" if q and rng.random() < 0.3 else "fair"
+        order: Literal["fair", "listed"] = "listed" if q and rng.random() < 0.3 else "fair"
         queues.append(fo.Queue(f"q{q}", parent, weight=int(rng.integers(1, 3)), guarantee=guarantee, limit=limit, tier=tier, order=order))
     users, servers = 3, int(rng.integers(1, 3))
     instance = fo.Instance(
@@ -63,7 +65,7 @@ def test_the_best_within_a_budget_or_beside_protected_tasks(first: int) -> None:
                 for table in placements(instance)
                 if np.maximum(held - table, 0).sum() <= most and (table >= stays).all()
             }
-            best = best_ends(instance, lambda tasks, reached=reached: tuple(map(int, tasks)) in reached)
+            best = best_ends(instance, reached)
             found = plan(instance, rows or np.zeros(held.shape), "drfh", budget=budget, queue_share="sum")
             assert budget is None or found.n_stops <= budget
             assert tuple(found.target.values()) in best, (seed, budget, held.tolist())
