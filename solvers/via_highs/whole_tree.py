@@ -17,8 +17,8 @@ answer.
 
 Under rules all parts have the same tasks, x[1] = x[2] = ...: a rule may give something to users who do not rise, or not yet. The stop times
 of a part are those of all that its users have. Guarantees are not met under rules of an instance. Where the rules of a plan (what goes on)
-stand beside guarantees, rules bind the last x alone, and all parts have their columns from the start, so that the levels of an early part are
-those that some answer within the rules reaches.
+stand beside guarantees, rules bind the last x alone, and all parts have their columns from the start: the levels of an early part are those
+that some answer within the rules reaches.
 """
 
 from __future__ import annotations
