@@ -73,8 +73,8 @@ def explain(
         str | None,
         typer.Option(
             metavar="ID",
-            help="Explain the place in the order of a scheduler of jobs instead: fairtree:half_life=7d or priority:half_life=1d. "
-            "--allocation is then what runs.",
+            help="Explain the place in the order of a scheduler of jobs instead: fairtree:half_life=7d, priority:half_life=1d or "
+            "maui:interval=1d. --allocation is then what runs.",
         ),
     ] = None,
     usage: Usage = None,

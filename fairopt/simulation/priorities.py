@@ -27,8 +27,10 @@ from fairopt.results import finite, result
 from fairopt.simulation.baselines.fair_tree import FairTree
 from fairopt.simulation.baselines.options import Baseline, baseline_of, unit_of
 from fairopt.simulation.baselines.usage import fading, same_digits
+from fairopt.simulation.baselines.windows import targets
 from fairopt.simulation.billing import Billing, BillingLike, billed, billing_of
 from fairopt.simulation.past_usage import PastUsage, UsageLike, past_usage
+from fairopt.simulation.window_ranks import WindowRanks
 from fairopt.wording import did_you_mean, duration, figure, joined
 
 __all__ = ["Change", "Place", "PriorityExplanation", "explain_priority"]
@@ -200,7 +202,7 @@ def explain_priority(
     name : str
         A user or, under "fairtree", a queue.
     scheduler : str
-        "fairtree:half_life=7d" or "priority:half_life=1d", as `fairopt.simulate` takes them.
+        "fairtree:half_life=7d", "priority:half_life=1d" or "maui:interval=1d:depth=7", as `fairopt.simulate` takes them.
     usage, billing : optional
         As `fairopt.simulate` takes them. Without usage nobody has used anything.
     held : array (users, servers), optional
@@ -217,8 +219,8 @@ def explain_priority(
     """
     require_instance(instance)
     plan = baseline_of(scheduler)
-    if plan is None or plan.order not in ("fairtree", "priority"):
-        raise Unsupported(f'the order of "{scheduler}" is not explained; fairtree and priority are, as in fairtree:half_life=7d')
+    if plan is None or plan.order not in ("fairtree", "priority", "maui"):
+        raise Unsupported(f'the order of "{scheduler}" is not explained; fairtree, priority and maui are, as in fairtree:half_life=7d')
     queues = [queue.name for queue in instance.queues] if plan.order == "fairtree" else []
     if name not in instance.users and name not in queues:
         known = [*instance.users, *queues]
@@ -233,7 +235,7 @@ def explain_priority(
     waits = np.ones(instance.n_users, bool) if tasks is None else tasks.sum(axis=1) < instance.tasks
     question = {"name": name, "scheduler": scheduler, "usage": usage, "billing": billing}
     asked = _Asked(instance, name, plan, past, rate, waits, tasks is not None, {k: v for k, v in question.items() if v is not None})
-    return _by_tree(asked) if plan.order == "fairtree" else _by_priority(asked)
+    return {"fairtree": _by_tree, "priority": _by_priority, "maui": _by_windows}[plan.order](asked)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -254,7 +256,9 @@ class _Asked:
         kept, grown = fading(seconds, self.plan.half_life)
         return np.asarray(used * kept + rate * grown)
 
-    def found(self, rank_at: Callable[[float], tuple[int, IntArray]], mine: int, times: list[float], **more: Any) -> PriorityExplanation:
+    def found(
+        self, rank_at: Callable[[float], tuple[int, IntArray]], mine: int, times: list[float], note: str = "", **more: Any
+    ) -> PriorityExplanation:
         """Return the explanation; ``times`` are those at which the rank of ``mine`` may change."""
         rank, ranks = rank_at(0.0)
         better, worse = _changes(times, rank_at, self.plan.half_life, self.instance.users, mine) if self.runs else (None, None)
@@ -268,7 +272,7 @@ class _Asked:
             better=better,
             worse=worse,
             runs=self.runs,
-            notes=self.past.notes,
+            notes=(*self.past.notes, *filter(None, [note])),
             question=self.question,
             **more,
         )
@@ -397,3 +401,20 @@ def _by_priority(asked: _Asked) -> PriorityExplanation:
     claims = np.where(asked.waits & np.isfinite(now), 1 / now, 0.0)
     part = float(claims[mine] / claims.sum()) if claims[mine] else math.nan
     return asked.found(rank_at, mine, times, priority=float(now[mine]), best=float(now.min()), part=part)
+
+
+def _by_windows(asked: _Asked) -> PriorityExplanation:
+    instance, mine = asked.instance, asked.instance.index(asked.name)
+    assert asked.plan.windows is not None
+    wanted = targets(instance.tree, np.asarray(instance.weights, float))
+    ranks = WindowRanks(asked.plan.windows, wanted, asked.past.of_windows(instance.tree, wanted), asked.rate)
+    now, used = ranks.at(0.0), float(ranks.effective(0.0)[mine])
+
+    def rank_at(seconds: float) -> tuple[int, IntArray]:
+        found = ranks.at(seconds)
+        return int(found[mine]), found
+
+    part = float(wanted[mine])
+    place = Place(asked.name, None, part, used, part / used if used else math.inf, 1 + int((now < now[mine]).sum()), now.size)
+    note = "the order is by the part of the shares minus that of the usage in windows; the present window is taken to have just begun"
+    return asked.found(rank_at, mine, ranks.times(mine), note, way=(place,))

@@ -79,6 +79,47 @@ def test_htcondor() -> None:
         fo.explain_priority(cluster, "a", "fifo")
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_windows_in_a_walk_through_time(seed: int) -> None:
+    """Targets minus usage in windows by the definition, at steps of time: ranks change where the explanation says, and not before."""
+    rng = np.random.default_rng(seed)
+    cluster, interval, depth, decay = lab(), 1000.0, 3, 0.5
+    past = {name: rng.integers(0, 4000, depth).tolist() for name in cluster.users}
+    held = rng.integers(0, 3, (4, 1)).astype(float)
+    found = fo.explain_priority(cluster, "bob", f"maui:interval={interval}:depth={depth}:decay={decay}", usage=past, held=held)
+    wanted = [2 / 3 * 1 / 2 * 1 / 3, 2 / 3 * 1 / 2 * 2 / 3, 1 / 3, 2 / 3 * 1 / 2]
+    rate = held[:, 0] * cluster.demands[:, 0]
+
+    def rank(seconds: float) -> int:
+        began = int(seconds // interval)
+        windows = [[*([r * interval] * began), *past[name]] for r, name in zip(rate, cluster.users, strict=True)]
+        for n, own in enumerate(windows):
+            own[began] = past[cluster.users[n]][0] + rate[n] * min(seconds, interval)
+            if began:
+                own[0] = rate[n] * (seconds - began * interval)
+        used = [sum(decay**k * own[k] for k in range(depth)) for own in windows]
+        distance = np.round([w - u / max(sum(used), 1e-12) for w, u in zip(wanted, used, strict=True)], 10)
+        return 1 + len({d for d in distance if d > distance[1]})
+
+    assert found.rank == rank(0.0)
+    steps = np.arange(1.0, 5 * interval, 5.0)
+    ranks = np.array([rank(s) for s in steps])
+    for change, differs in ((found.better, ranks < found.rank), (found.worse, ranks > found.rank)):
+        first = steps[differs][0] if differs.any() else math.inf
+        assert (change is None) == math.isinf(first), (change, first)
+        assert change is None or first - 5.0 <= change.seconds <= first
+
+
+def test_the_windows_of_moab() -> None:
+    """55.81, 51.16, 44.05 and 21.45 % of four windows with decay 0.5 are 50.3 %."""
+    totals = np.array([8154.0, 11533.0, 10236.0, 9346.0])
+    used = np.array([0.5581, 0.5116, 0.4405, 0.2145]) * totals
+    cluster = fo.Instance([[30]], np.ones((2, 1)), users=["a", "b"], resources=["cpu"])
+    found = fo.explain_priority(cluster, "a", "maui:depth=4:decay=0.5", usage={"a": used.tolist(), "b": (totals - used).tolist()})
+    assert (found.rank, round(found.way[0].used, 3), found.way[0].shares, found.next) == (2, 0.503, 0.5, ("b", "a"))
+    assert 'At the root, "a" has 50 % of the shares and 50.3 % of the usage: place 2 of 2' in str(found)
+
+
 def test_on_the_command_line(tmp_path: Path) -> None:
     """As a table and as JSON, which the schema allows; a queue as well."""
     jsonschema = pytest.importorskip("jsonschema")
