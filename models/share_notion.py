@@ -216,7 +216,10 @@ class ShareNotion(Notion):
         if not goal.in_shares:
             check_limits_alone(self.name, instance, guarantees=goal.feature in (Feature.TOTAL, Feature.ALPHA_FAIR, Feature.TRADEOFF))
         elif goal.feature is not Feature.LEXIMIN:
-            check_no_queues(":".join([self.name, *(f"{key}={value}" for key, value in self.chosen_options.items())]), instance)
+            fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(self) if dataclasses.is_dataclass(self) else ()
+            usual = {field.name: field.default for field in fields}
+            told = [f"{key}={value}" for key, value in self.chosen_options.items() if str(value) != str(usual.get(key))]
+            check_no_queues(":".join([self.name, *told]), instance)
         elif self.tree == "nested":
             check_nested(self.name, instance)
             if self.queue_share == "dominant":

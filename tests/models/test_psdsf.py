@@ -372,3 +372,11 @@ def test_the_longest_delay_and_the_last_seed() -> None:
     """Decisions that never arrive are no obstacle: the servers take turns in the end."""
     allocation = fo.solve(SEVERAL, "psdsf", order="asynchronous", seed=2**31 - 1, delay=2**31 - 1)
     assert violation(SEVERAL, allocation.tasks) <= 1e-9
+
+
+@pytest.mark.parametrize("spec", ["psdsf", "drfh:formulation=equalize"])
+def test_what_does_not_support_queues_is_named_as_it_was_asked_for(spec: str) -> None:
+    """With the options that are not the default, and no others."""
+    instance = fo.Instance([[4]], [[1], [1]], queues=[fo.Queue("a")], queue_of=["a", "a"])
+    with pytest.raises(fo.Unsupported, match=f'^"{spec}" does not support queues'):
+        fo.solve(instance, spec)
