@@ -43,11 +43,11 @@ def across(setting: Setting, windows: tuple[tuple[float, float], ...]) -> list[A
     lengths = np.where(np.logical_or.reduce([(middle >= a) & (middle < b) for a, b in windows]), lengths, 0.0)
     stream, tasks = setting.stream[ran], np.asarray(log.tasks[ran], float)
     begin, stop = np.searchsorted(middle, log.start[ran]), np.searchsorted(middle, log.end[ran])
-    columns = []
+    columns, taken = [], setting.tasks.taken(stream, log.row[ran])
     for r in range(cluster.n_server_resources, cluster.n_resources):
         held = np.zeros(middle.size + 1)
-        np.add.at(held, begin, tasks * setting.demands[stream, r])
-        np.add.at(held, stop, -tasks * setting.demands[stream, r])
+        np.add.at(held, begin, tasks * taken[:, r])
+        np.add.at(held, stop, -tasks * taken[:, r])
         columns.append(safe_ratio(held.cumsum()[:-1], cluster.total_capacity[r]))
     use = limits.use(setting.instance(np.ones(setting.n_streams))[0], stream, log.row[ran], tasks, begin, stop, middle.size)
     values = np.column_stack([*columns, use]) if columns else use

@@ -1,9 +1,9 @@
 """The changes of a log, and the moments at which it is judged.
 
 Between two changes everything stays as it is. While no work waits, everybody has what it asks for, and nothing more is due. So only the
-*contended* time, in which work waits, needs exact allocations. It is judged at every change if these are few. Else it is divided into parts
-of equal length, and a random moment of each part stands for it: an unbiased estimate, with a standard error from pairs of neighbours
-(W. G. Cochran, Sampling Techniques, 3rd edition, 1977, section 5A.12).
+*contended* time, in which work waits, or runs slower than it could elsewhere, needs exact allocations. It is judged at every change if
+these are few. Else it is divided into parts of equal length, and a random moment of each part stands for it: an unbiased estimate, with a
+standard error from pairs of neighbours (W. G. Cochran, Sampling Techniques, 3rd edition, 1977, section 5A.12).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Changes:
     wanted, held : int8 arrays (events,)
         1, 0 or -1: whether the tasks of the record come to, or leave, what is asked for and what is held.
     waits : bool array (changes,)
-        Whether work waits from this change to the next.
+        Whether work waits, or runs slower than it could on other servers, from this change to the next.
     """
 
     times: FloatArray
@@ -64,7 +64,9 @@ def changes_of(setting: Setting) -> Changes:
     order = np.lexsort((record, time))
     record, time, wanted, held = record[order], time[order], wanted[order], held[order]
     times, at = np.unique(time, return_inverse=True)
-    waiting = np.cumsum(np.bincount(at, weights=wanted.astype(float) - held, minlength=times.size))
+    slower = setting.tasks.slower(setting.stream, log.row, setting.eligibility)[record]
+    more = np.where(slower, wanted, wanted.astype(float) - held)
+    waiting = np.cumsum(np.bincount(at, weights=more, minlength=times.size))
     return Changes(times, record, np.asarray(at, np.int64), wanted, held, waiting > 0.5)
 
 
@@ -83,7 +85,7 @@ def check_capacity(setting: Setting, changes: Changes, windows: list[tuple[float
     event = changes.held != 0
     record, at = changes.record[event], changes.at[event]
     tasks = changes.held[event] * log.tasks[record]
-    demands = setting.demands[setting.stream[record]]
+    demands = setting.tasks.taken(setting.stream[record], log.row[record])
     places: list[tuple[str, BoolArray, FloatArray]] = [("the cluster", np.ones(record.size, bool), cluster.total_capacity)]
     if log.placed and cluster.n_servers > 1:
         places += [(f'"{name}"', log.row[record] == i, cluster.row_capacity[i]) for i, name in enumerate(cluster.servers)]

@@ -16,7 +16,7 @@ from fairopt.histories.setting import Setting
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import Notion
-from fairopt.simulation.repeated import Repeated, divided, still_exact
+from fairopt.simulation.repeated import Repeated, divided, of_all_moments, still_exact
 from fairopt.solving import solve
 
 __all__ = ["Entitlement"]
@@ -38,7 +38,7 @@ class Entitlement:
     """
 
     def __init__(self, setting: Setting, notion: Notion) -> None:
-        self.setting, self.notion = setting, notion
+        self.setting, self.notion = setting, of_all_moments(notion, setting.tasks.differ)
         self.solved, self.residual = 0, 0.0
         self._limits = np.zeros(setting.n_streams)
         self._tasks = np.zeros((setting.n_streams, setting.cluster.n_servers))

@@ -48,17 +48,21 @@ def finish_ratios(setting: Setting) -> pd.DataFrame:
     stay = number_distinct([np.column_stack([job, submit, start, end])])  # its parts are on several rows of servers
     part = number_distinct([np.column_stack([stay, stream])])
     first = np.unique(part, return_index=True)[1]
-    tasks = np.bincount(part, weights=np.asarray(log.tasks[ran], float))
+    tasks = np.asarray(log.tasks[ran], float)
+    at_once, pace = (np.bincount(part, weights=each) for each in (tasks, tasks * setting.tasks.work(stream, log.row[ran])))
     order = np.lexsort((first, submit[first]))
-    first, tasks = first[order], tasks[order]
-    work = tasks * (np.where(np.isfinite(end), end, log.span[1])[first] - start[first])
+    first, pace = first[order], pace[order]
+    work = pace * (np.where(np.isfinite(end), end, log.span[1])[first] - start[first])
+    fastest = setting.tasks.fastest(setting.eligibility)[stream[first]]
+    most = at_once[order] * fastest
     slice_of = slices(setting)[setting.owner]
-    alone = Instance(cluster.capacities, setting.demands, eligibility=setting.eligibility, counts=cluster.counts, shared=cluster.shared)
+    of_tasks = setting.tasks.arguments(np.arange(setting.n_streams))
+    alone = Instance(cluster.capacities, **of_tasks, eligibility=setting.eligibility, counts=cluster.counts, shared=cluster.shared)
     rates = [work_of_slice(alone, slice_of).tolist()]
     ends, owner = np.full(first.size, np.nan), setting.owner[stream[first]]
     by_owner = np.argsort(owner, kind="stable")
     for own in np.split(by_owner, np.flatnonzero(np.diff(owner[by_owner])) + 1):
-        asked = submit[first[own]].tolist(), work[own].tolist(), tasks[own].tolist(), stream[first[own]].tolist()
+        asked = submit[first[own]].tolist(), work[own].tolist(), most[own].tolist(), stream[first[own]].tolist()
         ends[own] = run_alone(*asked, [-np.inf], rates)
     last = np.full(int(stay.max(initial=-1)) + 1, -np.inf)
     np.maximum.at(last, stay[first], np.where(np.isnan(ends), np.inf, ends))

@@ -12,7 +12,7 @@
 ``requires``, optional          conditions on the attributes of its servers, as in instance files: :mod:`fairopt.instance.requirements`
 ``servers``, optional           the only servers where it may run: ``A|B``, named in the same way
 ``why``, optional               why its waiting time is excluded: held, a dependency, a limit; empty: it counts
-any other column                a resource: the demand of one task, in the units of the cluster; an empty cell is 0
+any other column                a resource: what one task takes where it ran, in the units of the cluster; an empty cell is 0
 ==============================  ======================================================================================================
 
 Rows may be in any order. ``submit_s``, ``start_s`` and ``end_s`` are read as well.

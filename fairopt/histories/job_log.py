@@ -18,7 +18,7 @@ JobLog(2 jobs of 2 owners, from 0 s to 100 s)
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +34,7 @@ from fairopt.wording import joined, plural
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["JobLog"]
+__all__ = ["NO_SERVER", "JobLog"]
 
 NO_SERVER = "no server is large enough for one of its tasks"
 _NO_SUBMISSION = "the log does not say when it was submitted"
@@ -154,6 +154,11 @@ class JobLog:
             places=tuple(records.where(int(first)) for first in np.unique(owner, return_index=True)[1]),
         )
 
+    def part(self, keep: BoolArray) -> JobLog:
+        """Return the log with some of its records, (records,)."""
+        names = ("jobs", "owner", "queue", "shape", "row", "place", "tasks", "submit", "start", "end")
+        return replace(self, **{name: getattr(self, name)[keep] for name in names})
+
     @property
     def n_jobs(self) -> int:
         """The number of jobs."""
@@ -263,6 +268,8 @@ def _judge(records: Records, cluster: Instance) -> None:
     large = ~(fits & np.asarray((shared <= cluster.shared_capacity * (1 + FITS)).all(axis=1))[:, None])
     large |= (cluster.counts == 0)[None, :]
     nowhere = np.asarray(large.all(axis=1))[records.shape]
+    if cluster.differs_by_server:  # what a task takes elsewhere depends on its owner: `fairopt.histories.by_server`
+        large[:], nowhere[:] = False, False
     for place in np.unique(records.place[records.place >= 0]):
         here = records.place == place
         nowhere[here] = (large | ~records.allowed[place])[records.shape[here]].all(axis=1)

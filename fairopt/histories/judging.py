@@ -40,7 +40,7 @@ class Sums:
     Attributes
     ----------
     owners : array (windows, owners, 5)
-        Shortfall and surplus in shares, in tasks, and envy.
+        Shortfall and surplus in shares, in tasks (in work, where speeds differ), and envy.
     queues : array (windows, groups, 2)
         Shortfall and surplus of queues in shares: of what their owners have together.
     hours : array (24, owners, 2)
@@ -109,7 +109,9 @@ def request_of(setting: Setting, notion: str, windows: list[tuple[float, float]]
         log.end,
         log.row,
         setting.stream,
-        setting.demands,
+        setting.tasks.kinds.demands,
+        setting.tasks.kinds.kind_of,
+        np.ones(0) if setting.tasks.speeds is None else setting.tasks.speeds,
         setting.eligibility,
         setting.weights,
     ):
@@ -226,7 +228,7 @@ def _judge_part(
         wanted, held = situation.at(int(moments.change[k]))
         x = exact.at(wanted)
         sums.due += seconds[k - first] * x
-        given, has = x.sum(axis=1), held.sum(axis=1)
+        given, has = setting.tasks.work_of(x), setting.tasks.work_of(held)
         share, own, scale = setting.shares(given), setting.shares(has), setting.shares(wanted)
         tasks = np.bincount(owner, weights=given - has, minlength=number)
         asked = np.bincount(owner, weights=wanted, minlength=number)

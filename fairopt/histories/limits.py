@@ -56,7 +56,7 @@ class StreamLimits:
         labels: Sequence[str],
         demands: FloatArray,
     ) -> StreamLimits:
-        """Return the limits; ``users_of`` are the users of the cluster that each owner has, ``demands`` those of streams.
+        """Return the limits; ``users_of`` are the users of the cluster that each owner has, ``demands`` those of streams, by kind.
 
         Raises
         ------
@@ -66,7 +66,7 @@ class StreamLimits:
         limits = tuple(explicit(cluster))
         counts_as = []
         for n, demand in zip(owner.tolist() if limits else (), demands, strict=False):
-            same = [u for u in users_of[n] if np.allclose(cluster.demands[u], demand, rtol=NOTHING, atol=0.0)]
+            same = [u for u in users_of[n] if np.allclose(cluster.demands_by_kind[u], demand, rtol=NOTHING, atol=0.0)]
             counts_as.append(tuple(same or users_of[n]))
         found = cls(limits, cluster.users, tuple(counts_as), tuple(owners), owner, tuple(labels))
         for selection in cluster.selections:

@@ -12,7 +12,6 @@ from fairopt.files import beginning, first_line
 from fairopt.formats import load
 from fairopt.histories.job_log import JobLog
 from fairopt.instance import Instance, require_instance
-from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.rule_rows import refuse_rules
 from fairopt.tables import BOOKS
 from fairopt.wording import joined
@@ -39,7 +38,6 @@ def read_cluster(cluster: Instance | str | os.PathLike[str], changes: Mapping[st
     if isinstance(cluster, str | os.PathLike):
         cluster = load(cluster, changes=changes)
     require_instance(cluster)
-    refuse_by_server(cluster, "jobs of a history are the same everywhere", "use fairopt.solve, or leave this out")
     refuse_rules(cluster, "a history obeys none")
     return cluster
 

@@ -23,7 +23,7 @@ class Received:
     Attributes
     ----------
     shares, tasks : array (windows, owners)
-        Dominant share times seconds; tasks times seconds.
+        Dominant share times seconds; tasks, or their work where speeds differ, times seconds.
     waiting : array (windows, owners)
         Of work that waited, as a dominant share.
     hours : array (24, owners)
@@ -59,7 +59,8 @@ def received(
     """Integrate at every change what was received."""
     log, number = setting.log, len(setting.owners)
     owner = setting.owner[setting.stream]
-    share = log.tasks * setting.task_share[setting.stream]
+    work = log.tasks * setting.tasks.work(setting.stream, log.row)
+    share = work * setting.task_share[setting.stream]
     ran = np.isfinite(log.start) & (log.start < log.end)
     middle = (edges[:-1] + edges[1:]) / 2
     window = np.searchsorted([a for a, _ in windows], middle, side="right") - 1
@@ -85,7 +86,7 @@ def received(
         return integrate(*_joined(columns, number), edges, places, sizes)
 
     waits = log.submit < log.start
-    by_share, by_tasks = shares(ran, log.start, log.end), summed(ran, log.start, log.end, log.tasks)
+    by_share, by_tasks = shares(ran, log.start, log.end), summed(ran, log.start, log.end, work)
     waited = shares(waits, log.submit, log.start)
     lengths = np.diff(edges)
     clock = _contended_clock(changes, windows)

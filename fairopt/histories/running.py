@@ -2,6 +2,7 @@
 
 At each change of the log, the exact allocation of the notion is that of the jobs that are there: submitted, and not ended. A stream of
 equal tasks asks for those that wait and those that run. While no work waits, everybody has what it asks for, and that is what is due.
+Where demands or speeds differ by server, work is compared, and is due as well while tasks run slower than they could elsewhere.
 
 Source of the definitions: entitlements as exact allocations at each moment, without a memory, follow A. Ghodsi and others, Dominant
 Resource Fairness (NSDI 2011), section 4, and its extension to heterogeneous servers; a notion with a memory is another notion.
@@ -93,6 +94,7 @@ def history(
         numbers of tasks are not read. A job ran on the row that has its node among its hosts. It must know all owners of the log (by name,
         as a user, a queue or an owner, or by the queue of the job), or none; then weights are 1. Left out for a log of ``sacct``, PBS or
         HTCondor with ``nodes``, and for one in the Standard Workload Format, whose header says how many processors there were.
+        Demands and speeds that differ by server say what a job would take and do elsewhere (`fairopt.histories.by_server`).
     nodes, associations, licenses : paths, optional
         Instead of a cluster, for a log of ``sacct``: ``scontrol show nodes``, ``sacctmgr -P show assoc tree``, ``scontrol show licenses``,
         as `fairopt.import_slurm` takes them. All nodes count, drained ones too, and every account and user of the log has its place
@@ -275,6 +277,10 @@ def _notes(setting: Setting, notion: Notion) -> list[str]:
     if not log.placed:
         unknown = plural(int((log.row < 0)[log.start < log.end].sum()), "record")
         found.append(f"the log does not say on which servers {unknown} ran: envy is not judged, and averages are placed where they fit")
+    if setting.tasks.differ:
+        found.append(
+            "tasks differ by server: shares and tasks count work, and work counts as waiting while it runs slower than it could elsewhere"
+        )
     several = int((np.bincount(setting.owner) > 1).sum())
     if several and not setting.tree:
         found.append(f"{plural(several, 'owner')} with tasks of several shapes: {notion.name} divides the weight of an owner among them")

@@ -22,6 +22,7 @@ from fairopt.clusters.log_records import Unjudged
 from fairopt.clusters.shapes import labels_of
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.histories.accounts import with_accounts
+from fairopt.histories.by_server import StreamTasks, check_placed, like_user, stream_tasks, without_servers
 from fairopt.histories.job_log import JobLog
 from fairopt.histories.limits import StreamLimits
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
@@ -30,6 +31,7 @@ from fairopt.instance.queues import Queue
 from fairopt.instance.tolerances import NOTHING
 from fairopt.instance.tree import apart
 from fairopt.models import Notion
+from fairopt.simulation.by_server import amounts_elsewhere, base_rows
 from fairopt.simulation.repeated import divided, in_turn
 from fairopt.wording import did_you_mean, joined, plural
 
@@ -60,10 +62,11 @@ class Setting:
     stream : int array (records,)
     owner : int array (streams,)
     labels : tuple of str (streams,)
-    demands : array (streams, resources)
+    tasks : StreamTasks
+        What a task of each stream takes and does on each row of servers.
     eligibility : bool array (streams, rows)
     task_share : array (streams,)
-        Dominant share of one task in the cluster.
+        Dominant share of one task in the cluster; where demands or speeds differ by server, of a unit of work.
     tree : bool
         Whether the owners are in a tree of queues; else a flat list.
     queues : tuple of Queue
@@ -86,7 +89,7 @@ class Setting:
     stream: IntArray
     owner: IntArray
     labels: tuple[str, ...]
-    demands: FloatArray
+    tasks: StreamTasks
     eligibility: BoolArray
     task_share: FloatArray
     tree: bool
@@ -103,22 +106,26 @@ class Setting:
 
     @property
     def task_shares(self) -> FloatArray:
-        """What part of the cluster a task takes of each resource, (streams, resources)."""
-        return np.asarray(safe_ratio(self.demands, self.cluster.total_capacity))
+        """What part of the cluster a task takes of each resource, (streams, resources); of tasks that do not differ by server."""
+        return np.asarray(safe_ratio(self.tasks.usual, self.cluster.total_capacity))
 
     @property
     def mixed(self) -> BoolArray:
-        """Which owners have several streams, so that their dominant share is that of what these hold together, (owners,)."""
-        return np.asarray(np.bincount(self.owner, minlength=len(self.owners)) > 1)
+        """Which owners have several streams, so that their dominant share is that of what these hold together, (owners,).
 
-    def shares(self, tasks: FloatArray) -> FloatArray:
-        """Return the dominant share of each owner, (owners,), that holds so many tasks of its streams, (streams,)."""
+        Where demands or speeds differ by server the shares of streams add up, as those of users in a queue do.
+        """
+        several = np.bincount(self.owner, minlength=len(self.owners)) > 1
+        return np.asarray(several & (not self.tasks.differ))
+
+    def shares(self, work: FloatArray) -> FloatArray:
+        """Return the dominant share of each owner, (owners,), whose streams do so much work, (streams,)."""
         number = len(self.owners)
-        found = np.bincount(self.owner, weights=tasks * self.task_share, minlength=number)
+        found = np.bincount(self.owner, weights=work * self.task_share, minlength=number)
         mixed = self.mixed
         if mixed.any():
-            together = np.zeros((number, self.demands.shape[1]))
-            np.add.at(together, self.owner, tasks[:, None] * self.task_shares)
+            together = np.zeros((number, self.cluster.n_resources))
+            np.add.at(together, self.owner, work[:, None] * self.task_shares)
             found[mixed] = together[mixed].max(axis=1)
         return np.asarray(found)
 
@@ -137,7 +144,7 @@ class Setting:
         return (
             Instance(
                 cluster.capacities,
-                self.demands[active],
+                **self.tasks.arguments(active),
                 weights=weights,
                 eligibility=self.eligibility[active],
                 counts=cluster.counts,
@@ -181,7 +188,11 @@ def setting_of(log: JobLog, cluster: Instance, notion: Notion, *, lenient: bool 
     log, owner_of, names, found = _owners(log, cluster, lenient)
     if cluster.tree.listed.any():
         owner_of, names, found = _in_order(cluster, owner_of, names, found)
-    eligibility, stream, owner, demands = _streams(log, cluster, owner_of, found)
+    check_placed(cluster, log.row, np.isfinite(log.start) & (log.start < log.end))
+    eligibility, stream, owner, stream_of = _streams(log, cluster, owner_of, names, found)
+    if cluster.differs_by_server:
+        log, keep = without_servers(log, cluster, stream_of, stream, eligibility)
+        owner_of, stream = owner_of[keep], stream[keep]
     several = np.bincount(owner, minlength=len(names)) > 1
     queues, home = list(cluster.queues), [each.home for each in found]
     are_queues = np.array([each.is_queue for each in found], bool)
@@ -201,7 +212,7 @@ def setting_of(log: JobLog, cluster: Instance, notion: Notion, *, lenient: bool 
     groups, members, queue_of = _groups(log, cluster, owner_of, home)
     of_siblings = {name: j for j, name in enumerate(dict.fromkeys(each.siblings for each in found))}
     guarantees = np.array([cluster.guarantees[list(each.users)].sum() for each in found])
-    labels = tuple(labels_of([names[n] for n in owner], demands, list(cluster.resources)))
+    labels = tuple(labels_of([names[n] for n in owner], stream_of.usual, list(cluster.resources)))
     users_of = [_users_of(cluster, each) for each in found]
     setting = Setting(
         log=log,
@@ -215,19 +226,26 @@ def setting_of(log: JobLog, cluster: Instance, notion: Notion, *, lenient: bool 
         stream=stream,
         owner=owner,
         labels=labels,
-        demands=demands,
+        tasks=stream_of,
         eligibility=eligibility,
-        task_share=np.asarray(safe_ratio(demands, cluster.total_capacity).max(axis=1)),
+        task_share=_task_share(cluster, stream_of, labels),
         tree=bool(queues) or bool(guarantees.any()) or bool((weights == 0).any()),
         queues=tuple(queues),
         home=tuple(inner[n] for n in owner),
         stream_weights=np.where(alone, weights[owner], 1.0),
         guarantees=guarantees,
-        limits=StreamLimits.of(cluster, users_of, names, owner, labels, demands),
+        limits=StreamLimits.of(cluster, users_of, names, owner, labels, stream_of.kinds.demands),
     )
     if setting.tree and not cluster.is_tree and not _takes_trees(setting, notion):
         setting = replace(setting, tree=False, queues=())
     return setting
+
+
+def _task_share(cluster: Instance, tasks: StreamTasks, labels: tuple[str, ...]) -> FloatArray:
+    """Return the dominant share of one task of each stream, or of a unit of its work, (streams,)."""
+    if tasks.differ:
+        return tasks.share_of_work(cluster, labels)
+    return np.asarray(safe_ratio(tasks.usual, cluster.total_capacity).max(axis=1))
 
 
 def _in_order(cluster: Instance, owner_of: IntArray, names: list[str], found: list[_Owner]) -> tuple[IntArray, list[str], list[_Owner]]:
@@ -314,7 +332,7 @@ def _owners(log: JobLog, cluster: Instance, lenient: bool) -> tuple[JobLog, IntA
     lost = Unjudged(_UNKNOWN, int((~keep).sum()), 0.0, f"{first}owner {_quoted(missing[0])}")
     new = np.cumsum(good) - 1
     return (
-        _part(replace(log, unjudged=(*log.unjudged, lost)), keep),
+        replace(log, unjudged=(*log.unjudged, lost)).part(keep),
         new[owner_of[keep]],
         [name for name, place in zip(names, found, strict=True) if place is not None],
         [place for place in found if place is not None],
@@ -327,19 +345,25 @@ def _of_users(cluster: Instance, users: list[int]) -> _Owner:
     return _Owner(home, float(cluster.weights[users].sum()), home, tuple(users), False)
 
 
-def _part(log: JobLog, keep: BoolArray) -> JobLog:
-    """Return some records of a log."""
-    names = ("jobs", "owner", "queue", "shape", "row", "place", "tasks", "submit", "start", "end")
-    return replace(log, **{name: getattr(log, name)[keep] for name in names})
-
-
-def _streams(log: JobLog, cluster: Instance, owner_of: IntArray, found: list[_Owner]) -> tuple[BoolArray, IntArray, IntArray, FloatArray]:
-    """Return where streams may run, the stream of each record, and the owners and demands of streams."""
-    width = (len(log.demands), len(log.allowed) + 1)
+def _streams(
+    log: JobLog, cluster: Instance, owner_of: IntArray, names: list[str], found: list[_Owner]
+) -> tuple[BoolArray, IntArray, IntArray, StreamTasks]:
+    """Return where streams may run, the stream of each record, and the owners and the tasks of streams."""
+    width = (len(log.demands), len(log.allowed) + 1, cluster.n_servers + 1 if cluster.differs_by_server else 1)
     code = (owner_of * width[0] + log.shape) * width[1] + log.place + 1
+    code = code * width[2] + (log.row + 1 if cluster.differs_by_server else 0)
     kinds, inverse = np.unique(code, return_inverse=True)
-    owner, shape, place = kinds // (width[0] * width[1]), kinds // width[1] % width[0], kinds % width[1] - 1
-    demands = log.demands[shape]
+    at, of_owners = kinds % width[2] - 1, kinds // width[2]
+    owner, shape, place = of_owners // (width[0] * width[1]), of_owners // width[1] % width[0], of_owners % width[1] - 1
+    demands, like = log.demands[shape][:, None], np.zeros(kinds.size, np.int64)
+    if cluster.differs_by_server:
+        base = base_rows(cluster, cluster.placement)
+        users_of = [_users_of(cluster, each) for each in found]
+        like = np.array(
+            [like_user(cluster, base, users_of[n], names[n], demands[k, 0], int(at[k])) for k, n in enumerate(owner.tolist())], np.int64
+        )
+        here = cluster.kind_of[np.where(at < 0, base[like], at)]
+        demands = amounts_elsewhere(demands[:, 0], cluster.demands_by_kind[like], here)
     allowed = np.ones((kinds.size, cluster.n_servers), bool)
     for k in range(kinds.size):
         said = _placement(cluster, found[owner[k]], demands[k])
@@ -349,16 +373,22 @@ def _streams(log: JobLog, cluster: Instance, owner_of: IntArray, found: list[_Ow
             allowed[k] &= log.allowed[place[k]]
     ran = log.row >= 0
     allowed[inverse[ran], log.row[ran]] = True
-    lacks = (demands[:, None, : cluster.n_server_resources] > 0) & (cluster.capacities[None] == 0)
-    allowed &= ~lacks.any(axis=2) & (cluster.counts > 0)
-    order = np.lexsort((*(-demands.T[::-1]), owner))
-    merged = number_distinct([owner[order, None], demands[order], np.packbits(allowed[order], axis=1).astype(float)])
+    speeds = stream_tasks(cluster, demands, like).speeds
+    for kind in range(demands.shape[1]):
+        rows = slice(None) if demands.shape[1] == 1 else cluster.kind_of == kind
+        lacks = (demands[:, kind, None, : cluster.n_server_resources] > 0) & (cluster.capacities[None, rows] == 0)
+        allowed[:, rows] &= ~lacks.any(axis=2)
+    allowed &= cluster.counts > 0
+    flat = demands.reshape(kinds.size, -1)
+    order = np.lexsort((*(-flat.T[::-1]), owner))
+    keys = [owner[order, None], flat[order], np.packbits(allowed[order], axis=1).astype(float)]
+    merged = number_distinct(keys if speeds is None else [*keys, speeds[order]])
     first = np.unique(merged, return_index=True)[1]
     rank = np.argsort(np.argsort(first))  # streams in the order of owners
     stream = np.empty(kinds.size, np.int64)
     stream[order] = rank[merged]
     chosen = order[np.sort(first)]
-    return allowed[chosen], stream[inverse], owner[chosen], demands[chosen]
+    return allowed[chosen], stream[inverse], owner[chosen], stream_tasks(cluster, demands[chosen], like[chosen])
 
 
 def _users_of(cluster: Instance, owner: _Owner) -> list[int]:
@@ -369,13 +399,13 @@ def _users_of(cluster: Instance, owner: _Owner) -> list[int]:
 
 
 def _placement(cluster: Instance, owner: _Owner, demand: FloatArray) -> BoolArray | None:
-    """Return where the cluster lets tasks of an owner run; None: it does not say."""
+    """Return where the cluster lets tasks of an owner run, which demand (kinds, resources); None: it does not say."""
     if cluster.placement is None:
         return None
     if len(owner.users) == 1:
         return np.asarray(cluster.placement[owner.users[0]])
     inside = _users_of(cluster, owner)
-    same = [n for n in inside if np.allclose(cluster.demands[n], demand, rtol=NOTHING, atol=0.0)]
+    same = [n for n in inside if np.allclose(cluster.demands_by_kind[n], demand, rtol=NOTHING, atol=0.0)]
     return np.asarray(cluster.placement[same].any(axis=0)) if same else None
 
 

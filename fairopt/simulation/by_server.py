@@ -25,7 +25,7 @@ from fairopt.errors import InvalidInstance
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.by_server import as_given, differences
 
-__all__ = ["OfStreams", "of_streams"]
+__all__ = ["OfStreams", "amounts_elsewhere", "base_rows", "of_streams"]
 
 
 class OfStreams(NamedTuple):
@@ -63,16 +63,32 @@ def of_streams(cluster: Instance, users: tuple[str, ...], owner: IntArray, deman
             "or leave demands and speeds by server out"
         )
     speeds = cluster.speeds_given
-    by_kind = demands[:, None, :]
-    if cluster.demands_by_kind.shape[1] > 1:
-        base = cluster.kind_of[_base_rows(cluster, placement)]
-        own = cluster.demands_by_kind[owner]
-        there = own[np.arange(owner.size), base[owner]][:, None]
-        by_kind = np.where(there > 0, by_kind * np.divide(own, there, out=np.zeros_like(own), where=there > 0), by_kind + own)
+    base = cluster.kind_of[base_rows(cluster, placement)]
+    by_kind = amounts_elsewhere(demands, cluster.demands_by_kind[owner], base[owner])
     return OfStreams(as_given(by_kind, cluster.kind_of), None if speeds is None else speeds[owner])
 
 
-def _base_rows(cluster: Instance, placement: BoolArray | None) -> IntArray:
+def amounts_elsewhere(demands: FloatArray, own: FloatArray, kind: IntArray) -> FloatArray:
+    """Return what tasks take on each kind of servers, (streams, kinds, resources).
+
+    Parameters
+    ----------
+    demands : array (streams, resources)
+        What they take on one kind, (streams,).
+    own : array (streams, kinds, resources)
+        The demands of their users of the cluster.
+
+    >>> amounts_elsewhere(np.array([[4.0, 1.0]]), np.array([[[1.0, 0.0], [2.0, 3.0]]]), np.array([0])).tolist()
+    [[[4.0, 1.0], [8.0, 4.0]]]
+    """
+    if own.shape[1] == 1:
+        return demands[:, None, :]
+    there = own[np.arange(len(own)), kind][:, None]
+    ratio = np.divide(own, there, out=np.zeros_like(own), where=there > 0)
+    return np.asarray(np.where(there > 0, demands[:, None] * ratio, demands[:, None] + own))
+
+
+def base_rows(cluster: Instance, placement: BoolArray | None) -> IntArray:
     """Return the base row of each user, (users,)."""
     allowed = cluster.speeds > 0 if placement is None else placement & (cluster.speeds > 0)
     usual = allowed & (cluster.speeds == 1)

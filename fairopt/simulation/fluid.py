@@ -36,7 +36,7 @@ from fairopt.models import Notion, Sharing
 from fairopt.simulation.flow_samples import Samples
 from fairopt.simulation.flow_state import SECTION, FlowKeeper
 from fairopt.simulation.keeping import Keeper, State
-from fairopt.simulation.repeated import Repeated, divided, in_turn, still_exact
+from fairopt.simulation.repeated import Repeated, divided, in_turn, of_all_moments, still_exact
 from fairopt.simulation.situation import Situation
 from fairopt.simulation.stream_limits import server_keys
 from fairopt.simulation.streams import Streams
@@ -181,7 +181,7 @@ class Optimum:
     """The exact allocation to the streams that have tasks. It is recomputed unless it is known to be unchanged."""
 
     def __init__(self, streams: Streams, notion: Notion, sharing: Sharing | None = None) -> None:
-        self.notion, self.sharing = notion, sharing
+        self.notion, self.sharing = of_all_moments(notion, streams.instance.differs_by_server), sharing
         self._begin(streams, notion.utility, apart=not notion.is_symmetric)
 
     def _begin(self, streams: Streams, utility: FloatArray | None, *, apart: bool = False) -> None:

@@ -10,6 +10,9 @@ still exact: moving a slack limit changes neither an optimum of a convex program
 >>> still_exact(x, np.array([5.0, 3.0]), np.array([4.0, 3.0])), still_exact(x, np.array([5.0, 3.0]), np.array([5.0, 4.0]))
 (True, False)
 
+**Queues.** Where demands or speeds of some streams differ by server, the share of a queue is the sum of its users' shares at all moments:
+at those, too, at which only other streams have tasks.
+
 **Weights.** In a flat list, an owner divides its weight equally among its streams that have tasks. In a tree, such an owner is a queue.
 
 >>> divided(np.array([1.0, 4.0]), np.array([0, 1, 1]))
@@ -19,6 +22,8 @@ A leximin starts from the last solution (`fairopt.solvers.RepeatedLevels`). Each
 """
 
 from __future__ import annotations
+
+import dataclasses
 
 import numpy as np
 
@@ -31,7 +36,7 @@ from fairopt.models.share_notion import ShareNotion
 from fairopt.program import LimitKind, Program
 from fairopt.solvers import RepeatedLevels, choose
 
-__all__ = ["Repeated", "divided", "in_turn", "still_exact"]
+__all__ = ["Repeated", "divided", "in_turn", "of_all_moments", "still_exact"]
 
 _MOST_PAIRS = 20_000  # of streams and rows of servers, in a model of all of them
 
@@ -48,6 +53,13 @@ def still_exact(x: FloatArray, before: FloatArray, after: FloatArray) -> bool:
 def divided(weights: FloatArray, owner: IntArray) -> FloatArray:
     """Return the weights of streams, of which ``owner`` has the owners; ``weights`` are those of the owners."""
     return np.asarray(weights[owner] / np.bincount(owner)[owner], float)
+
+
+def of_all_moments(notion: Notion, differs_by_server: bool) -> Notion:
+    """Return the notion with one meaning of the share of a queue at all moments; the second argument says whether any stream differs."""
+    if differs_by_server and isinstance(notion, ShareNotion) and notion.queue_share is None and notion.default_queue_share != "sum":
+        return dataclasses.replace(notion, queue_share="sum")
+    return notion
 
 
 def in_turn(guarantees: FloatArray, owner: IntArray, tasks: FloatArray) -> FloatArray:

@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
+from fairopt.histories.by_server import StreamTasks
 from fairopt.histories.envy import envy_at
+from fairopt.instance.by_server import Kinds
 
 
 def setting(**changes: Any) -> Any:
@@ -20,13 +23,18 @@ def setting(**changes: Any) -> Any:
             "cluster": SimpleNamespace(n_servers=1, n_server_resources=1),
             "owner": np.array([0, 1]),
             "task_share": np.array([1 / 8, 1 / 8]),
-            "demands": np.array([[1.0], [1.0]]),
             "weights": np.array([1.0, 1.0]),
             "siblings": np.array([0, 0]),
             "eligibility": np.ones((2, 1), bool),
+            "demands": np.array([[1.0], [1.0]]),
+            "speeds": None,
             **changes,
         }
     )
+    by_kind = found.demands if found.demands.ndim == 3 else found.demands[:, None]
+    kind_of = np.arange(found.cluster.n_servers) if by_kind.shape[1] > 1 else np.zeros(found.cluster.n_servers, int)
+    found.cluster.n_resources = by_kind.shape[2]
+    found.tasks = StreamTasks(Kinds(by_kind, kind_of), found.speeds, np.zeros(len(by_kind), int))
     found.shares = lambda tasks: np.bincount(found.owner, weights=tasks * found.task_share, minlength=len(found.owners))
     return found
 
@@ -90,3 +98,40 @@ def test_against_loops(seed: int) -> None:
     held = rng.integers(0, 5, (streams, rows)) * of.eligibility * 1.0
     wanted = held.sum(axis=1) + rng.integers(0, 12, streams)
     np.testing.assert_allclose(envy_at(of, wanted, held), by_loops(of, wanted, held), atol=1e-12)
+
+
+def could_do(of: Any, s: int, bundle: np.ndarray, wanted: float) -> float:
+    """The most work of a stream with a bundle, (rows, resources), of which the last resource is of the cluster: a linear program."""
+    rows, servers = of.cluster.n_servers, of.cluster.n_server_resources
+    fits = [min(bundle[i, r] / of.demands[s, i, r] for r in range(servers)) if of.eligibility[s, i] else 0 for i in range(rows)]
+    across = [np.ones(rows), *(of.demands[s, :, r] for r in range(servers, of.demands.shape[2]))]
+    bounds = [wanted, *(bundle[:, r].sum() for r in range(servers, of.demands.shape[2]))]
+    return float(-linprog(-of.speeds[s], A_ub=across, b_ub=bounds, bounds=[(0, each) for each in fits]).fun)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_by_server_it_is_the_most_work_with_the_bundle(seed: int) -> None:
+    """Against a linear program for each pair: amounts and speeds that differ by server, with a resource of the cluster and without."""
+    rng = np.random.default_rng(seed)
+    number, rows = 4, 3
+    of = setting(
+        owners=tuple("abcd"),
+        cluster=SimpleNamespace(n_servers=rows, n_server_resources=2 - seed % 2),
+        owner=np.arange(number),
+        task_share=rng.uniform(0.01, 0.1, number),
+        demands=rng.integers(1, 4, (number, rows, 2)).astype(float),
+        speeds=rng.choice([0.25, 0.5, 1.0, 2.0], (number, rows)),
+        weights=rng.choice([1.0, 2.0, 4.0], number),
+        siblings=np.zeros(number, int),
+        eligibility=rng.random((number, rows)) < 0.8,
+    )
+    held = rng.integers(0, 5, (number, rows)) * of.eligibility * 1.0
+    wanted = held.sum(axis=1) + rng.integers(0, 12, number)
+    expected = np.zeros(number)
+    for n in np.flatnonzero(wanted > held.sum(axis=1)):
+        own = (held[n] * of.speeds[n]).sum() * of.task_share[n]
+        for m in range(number):
+            if m != n and held[m].any():
+                bundle = of.weights[n] / of.weights[m] * held[m][:, None] * of.demands[m]
+                expected[n] = max(expected[n], could_do(of, n, bundle, wanted[n]) * of.task_share[n] - own)
+    np.testing.assert_allclose(envy_at(of, wanted, held), expected, atol=1e-9)
