@@ -182,8 +182,8 @@ def like_user(cluster: Instance, base: IntArray, users: Sequence[int], owner: st
         )
     own = np.array(users, np.int64)
     kind = cluster.kind_of[base[own] if row < 0 else np.full(own.size, row)]
-    equal = np.isclose(cluster.demands_by_kind[own, kind], demand, rtol=NOTHING, atol=0.0)
-    same = np.asarray(np.all(equal, axis=1))
+    there = cluster.demands_by_kind[own, kind]
+    same = np.asarray((np.abs(there - demand) <= NOTHING * demand).all(axis=1))
     if same.any():
         own, kind = own[same], kind[same]
     chosen = own.tolist()

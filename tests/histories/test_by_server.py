@@ -49,7 +49,7 @@ def jobs_of(seed: int) -> pd.DataFrame:
 def most_of_pool(cluster: fo.Instance, n: int) -> float:
     """The most work of the cluster as one pool: a server offers no more than its most plentiful resource allows."""
     offered = [max(c / d for c, d in zip(cluster.capacities[i], DEMANDS[n, i], strict=False)) for i in range(2)]
-    found = linprog(-SPEEDS[n], A_ub=DEMANDS[n].T, b_ub=cluster.total_capacity, bounds=[(0, each) for each in offered])
+    found: Any = linprog(-SPEEDS[n], A_ub=DEMANDS[n].T, b_ub=cluster.total_capacity, bounds=[(0, each) for each in offered])
     return float(-found.fun)
 
 
@@ -100,8 +100,10 @@ def test_a_queue_of_several_shapes_adds_up_the_work_of_each() -> None:
 
 def test_a_job_counts_where_it_ran_whatever_its_kind_calls_its_cards() -> None:
     """One A100, or two V100s: two resources. The same jobs on either are one stream; that on the V100s could run faster, and is due it."""
-    kinds = {"resources": ["a100", "v100"], "servers": ["new", "old"]}
-    lab = fo.Instance([[8, 0], [0, 8]], [[[1, 0], [0, 2]], [[1, 0], [0, 1]]], speeds=[[1, 0.5], [1, 1]], users=["ann", "bob"], **kinds)
+    kinds: Any = {"resources": ["a100", "v100"], "servers": ["new", "old"]}
+    lab = fo.Instance(
+        [[8, 0], [0, 8]], [[[1, 0], [0, 2]], [[1, 0], [0, 1]]], speeds=[[1.0, 0.5], [1.0, 1.0]], users=["ann", "bob"], **kinds
+    )
     rows = [("ann", 0, 0, 3600, 2, 1, 0, "new"), ("ann", 0, 0, 3600, 4, 0, 2, "old")]
     frame = pd.DataFrame(rows, columns=["user", "submit", "start", "end", "tasks", "a100", "v100", "server"])
     found = fo.history(frame, lab, "cdrf", moments="all")
@@ -119,7 +121,7 @@ def test_ratios_of_ends_count_work() -> None:
 
     She did 4 tasks' work in 2 hours on the V100s, which would have taken 1 hour on the A100s; 8 of bob on the A100s take 1 hour alone.
     """
-    lab = fo.Instance([[8], [8]], [[[1], [2]], [[1], [1]]], speeds=[[1, 0.5], [1, 1]], resources=["gpu"], servers=["a100", "v100"])
+    lab = fo.Instance([[8], [8]], [[[1], [2]], [[1], [1]]], speeds=[[1.0, 0.5], [1.0, 1.0]], resources=["gpu"], servers=["a100", "v100"])
     named = lab.replace(users=["ann", "bob"])
     found = fo.history(log(("ann", 0, 0, 2, 4, 2, "v100"), ("bob", 0, 1, 2, 8, 1, "a100")), named, moments="all")
     assert found.to_frame("job")["finish_ratio"].tolist() == pytest.approx([2, 2])
@@ -162,7 +164,7 @@ def test_what_nothing_says_is_refused(rows: list[tuple[Any, ...]], said: str) ->
         owners=[None, "team", "team"],
         resources=["gpu"],
         servers=["a100", "v100"],
-        speeds=[[1, 1], [1, 0.5], [1, 1]],
+        speeds=[[1.0, 1.0], [1.0, 0.5], [1.0, 1.0]],
     )
     with pytest.raises((fo.InvalidInstance, fo.Unsupported), match=said):
         fo.history(log(*rows), lab)
@@ -171,6 +173,6 @@ def test_what_nothing_says_is_refused(rows: list[tuple[Any, ...]], said: str) ->
 def test_the_demand_says_which_user_of_an_owner_it_is() -> None:
     """A task of 2 GPUs of the team is like dan's, of half the speed on V100."""
     lab = fo.Instance([[8], [8]], [[[2], [2]], [[1], [1]]], users=["dan", "cat"], owners=["team", "team"], resources=["gpu"])
-    slow = lab.replace(servers=["a100", "v100"], speeds=[[1, 0.5], [1, 1]])
+    slow = lab.replace(servers=["a100", "v100"], speeds=[[1.0, 0.5], [1.0, 1.0]])
     found = fo.history(log(("team", 0, 0, 1, 2, 2, "v100"), ("team", 0, 0, 1, 2, 1, "v100")), slow, moments="all")
     assert found.to_frame().loc["team", "received_tasks"] == pytest.approx(3)

@@ -106,7 +106,8 @@ def could_do(of: Any, s: int, bundle: np.ndarray, wanted: float) -> float:
     fits = [min(bundle[i, r] / of.demands[s, i, r] for r in range(servers)) if of.eligibility[s, i] else 0 for i in range(rows)]
     across = [np.ones(rows), *(of.demands[s, :, r] for r in range(servers, of.demands.shape[2]))]
     bounds = [wanted, *(bundle[:, r].sum() for r in range(servers, of.demands.shape[2]))]
-    return float(-linprog(-of.speeds[s], A_ub=across, b_ub=bounds, bounds=[(0, each) for each in fits]).fun)
+    found: Any = linprog(-of.speeds[s], A_ub=across, b_ub=bounds, bounds=[(0, each) for each in fits])
+    return float(-found.fun)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -128,7 +129,7 @@ def test_by_server_it_is_the_most_work_with_the_bundle(seed: int) -> None:
     held = rng.integers(0, 5, (number, rows)) * of.eligibility * 1.0
     wanted = held.sum(axis=1) + rng.integers(0, 12, number)
     expected = np.zeros(number)
-    for n in np.flatnonzero(wanted > held.sum(axis=1)):
+    for n in np.flatnonzero(wanted > held.sum(axis=1)).tolist():
         own = (held[n] * of.speeds[n]).sum() * of.task_share[n]
         for m in range(number):
             if m != n and held[m].any():
