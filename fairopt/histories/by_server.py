@@ -144,7 +144,8 @@ def without_servers(
     most = np.concatenate([cluster.capacities, np.tile(cluster.shared_capacity, (cluster.n_servers, 1))], axis=1)
     for i in range(cluster.n_servers):
         fits[:, i] &= (tasks.taken(every, np.full(every.size, i)) <= most[i] * (1 + FITS)).all(axis=1)
-    waited = ~fits.any(axis=1)[stream] & (log.submit < log.start)
+    nowhere = ~np.asarray(fits.any(axis=1))
+    waited = nowhere[stream] & (log.submit < log.start)
     if not waited.any():
         return log, np.ones(stream.size, bool)
     first = int(np.argmax(waited))
