@@ -32,7 +32,7 @@ from fairopt.clusters.imported import Import
 from fairopt.clusters.queue_tree import Forest, groups_of, note_guarantees, on_rows, plant, weighted, with_weights
 from fairopt.clusters.running import Running, rows_of
 from fairopt.clusters.shapes import Shapes, Tasks, labels_of, means_of, natural
-from fairopt.clusters.speeds import Speeds
+from fairopt.clusters.speeds import Speeds, demands_by_kind
 from fairopt.errors import InvalidInstance
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import number_distinct
@@ -108,7 +108,7 @@ def assemble(
     what : str
         What a task is called in the account: "pod", "job".
     speeds : Speeds, optional
-        The work of a task by owner and node.
+        The work of a task by owner and node, and how many times as much it takes there.
     limits : function, optional
         Gives the named limits, from the instance without them and the kind of each user (`Tasks.kind`).
     """
@@ -117,6 +117,9 @@ def assemble(
     if not nodes.names:
         raise InvalidInstance(f"no node of the {kind} export accepts work, so there is nothing to share; {account.reasons()}")
     resources = list(units)
+    if speeds is not None:
+        demands_of_kinds, kind_of_nodes = demands_by_kind(speeds, tasks, nodes.kind, resources)
+        tasks, nodes = replace(tasks, demands=demands_of_kinds), replace(nodes, kind=kind_of_nodes)
     order = np.array(sorted(range(len(nodes.names)), key=lambda i: natural(nodes.names[i])), int)
     names = [nodes.names[i] for i in order]
     capacities = nodes.capacities[order]

@@ -64,7 +64,7 @@ _ANNOTATION = declared(
 )
 _OF_KUEUE = {
     "ClusterQueue": """
-    read | resourceGroups, cohort, cohortName | its quotas by flavor, and its cohort
+    read | resourceGroups, cohort, cohortName | its quotas by flavor, whose order is noted, and its cohort
     read | fairSharing | its weight; 0 borrows last
     read | stopPolicy | whether it starts anything
     noted | admissionChecks, admissionChecksStrategy | what else must agree before it admits a Workload

@@ -245,7 +245,7 @@ def import_kubernetes(
         own_weights=weights,
         demand=demand,
         what="pod",
-        speeds=None if speeds is None else _speeds(speeds, open_nodes, forest, {pod.owner for pod in kept}, account),
+        speeds=None if speeds is None else _speeds(speeds, open_nodes, forest, {pod.owner for pod in kept}, account, resources),
     )
 
 
@@ -276,10 +276,17 @@ def _whole_or_in_parts(pods: Sequence[Pod], account: Account) -> list[Pod]:
     return [replace(pod, cards=()) if pod.name in both else pod for pod in pods]
 
 
-def _speeds(path: str | os.PathLike[str], nodes: Sequence[Node], forest: Forest | None, owners: set[str], account: Account) -> Speeds:
+def _speeds(
+    path: str | os.PathLike[str],
+    nodes: Sequence[Node],
+    forest: Forest | None,
+    owners: set[str],
+    account: Account,
+    resources: Sequence[str],
+) -> Speeds:
     """Read a table of speeds: a kind is a flavor, and the attributes of a node are its labels."""
     kinds = forest.kinds if forest else {}
-    return read_speeds(path, [node.name for node in nodes], kinds, [node.labels for node in nodes], owners, account)
+    return read_speeds(path, [node.name for node in nodes], kinds, [node.labels for node in nodes], owners, account, resources)
 
 
 def _example(nodes: list[Node]) -> Pod:

@@ -77,6 +77,12 @@ class Kueue(SchedulerQueues):
         strange = {r for node in self._nodes.values() for _, r in node.nominal if not cluster.having.get(r)}
         if strange:
             account.note(f"quotas of {joined(sorted(strange), 5)} are left out: no node has it")
+        preferring = sorted(name for name, node in self._nodes.items() if not node.cohort and _several_flavors(node.part))
+        if preferring:
+            account.note(
+                f"{joined(preferring, 3)}: Kueue tries the flavors of a resource in the order of the ClusterQueue; an allocation takes "
+                "any of them, and speeds (--speeds) say which are worth more"
+            )
         relaxed = _with_room_of_their_own(self._nodes, flavors, cluster)
         if relaxed:
             account.note(
@@ -219,6 +225,11 @@ def _read(part: Part, parent: str | None, cohort: bool) -> _Node:
                         amounts[key] = in_units(key[1], quantity(given))
                 node.nominal.setdefault(key, 0.0)
     return node
+
+
+def _several_flavors(part: Part) -> bool:
+    """Return whether a ClusterQueue lists more than one flavor for some resource."""
+    return any(len(list(group["flavors"].items())) > 1 for group in part.get("spec").get("resourceGroups").items())
 
 
 def _flow(nodes: Mapping[str, _Node]) -> None:

@@ -16,6 +16,8 @@ relaxation: no scheduler can allocate more, even if it knows the future tasks. P
 *cards* (``cards="gpu"``). Then a task that demands less than one card lies on a single card, and a larger task takes whole cards. The bound
 ignores the cards and adds up fractions.
 
+Demands and speeds by server are refused: what is allocated would grow if tasks ran where they take more.
+
 The figure is that of Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent", USENIX
 ATC 2023, for a cluster of GPUs: the allocated GPUs against the GPUs that tasks have demanded.
 
@@ -163,7 +165,8 @@ def arrivals(
 def _checked(instance: Instance, resource: str, cards: str | None, until: float, step: float) -> tuple[int, int | None]:
     """Check the arguments; return the position of the resource and of the resource in cards."""
     require_instance(instance)
-    refuse_by_server(instance, "arriving tasks are the same everywhere", "use fairopt.solve, or leave this out")
+    what = "the allocation ratio adds up what tasks take, so a task would count more where it takes more"
+    refuse_by_server(instance, what, "simulate a trace instead, where work counts, or leave demands and speeds by server out")
     refuse_rules(instance, "arriving tasks are placed without them")
     for name in (resource, cards):
         if name is not None and name not in instance.resources:

@@ -9,6 +9,9 @@ interval k, and
     sum_i x[n,i,k] <= T[n,k] L[k]                                                    for each n and k: a limit per user and time
     sum over i, k of x[n,i,k] <= W[n]                                                for each n: the work that it submits
 
+Where demands or speeds differ by server, a task takes d[n,i,r], and work counts: s[n] is the share of a unit of work, and speed[n,i]
+x[n,i,k] is in the place of x[n,i,k] in the goal and in the last row (`fairopt.simulation.by_server`).
+
 T[n,k] are the tasks that n has submitted by the end of interval k. So a task runs no faster than one task, and never before its interval.
 Times are servers here, and the answer is certified as every leximin is. No policy, whatever it knows, gives anybody more without giving
 less to somebody who has no more: tasks are divided and moved at no cost, may wait or stop at will, and start up to an interval early.
@@ -25,7 +28,6 @@ import scipy.sparse as sp
 from fairopt.certificate import Certificate
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, require_instance
-from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.rule_rows import refuse_rules
 from fairopt.instance.tolerances import CERTIFIED, TINY
 from fairopt.models.share_notion import ShareNotion
@@ -122,7 +124,6 @@ def period_bound(
     [100.0, 100.0]
     """
     require_instance(cluster)
-    refuse_by_server(cluster, "the bound of a period counts tasks", "use fairopt.solve, or leave this out")
     refuse_rules(cluster, "the bound of a period obeys none")
     check_seconds("until", until)
     check_whole_number("intervals", intervals, 1, meaning=", into which the period is cut")
@@ -199,9 +200,14 @@ def _program(streams: Streams, notion: ShareNotion, times: FloatArray) -> tuple[
     by_time = sp.csr_array(sp.csr_array(sp.block_diag(of_users))[:, order])
     of_times = Limits.of(LimitKind.NAMED, by_time, np.concatenate(limits_of_users), np.arange(by_time.shape[0]))
     work = np.bincount(streams.stream, weights=np.minimum(trace.job_work, 1e15), minlength=n) / length
-    limited = np.flatnonzero(work < most)  # who has more work than it could do in the period needs no limit
-    total = sp.csr_array((pair_users[order][None, :] == limited[:, None]).astype(float))
+    speeds = np.tile(instance.speeds[single.pair_users, single.pair_servers], parts.size)[order]
+    fastest = np.where(instance.eligibility, instance.speeds, 0.0).max(axis=1, initial=0.0)
+    limited = np.flatnonzero(work < most * fastest)  # who has more work than it could do in the period needs no limit
+    total = sp.csr_array((pair_users[order][None, :] == limited[:, None]) * speeds)
     of_work = Limits.of(LimitKind.TASKS, total, work[limited], limited)
+    if instance.speeds_given is not None:  # tasks do other work on other servers: no limit on tasks
+        of_work = Limits.of(LimitKind.NAMED, total, work[limited], len(names) + np.arange(limited.size))
+        names += [f"the work of {instance.users[m]}" for m in limited]
     program = replace(
         single,
         servers=tuple(f"{name} from {time:g} s" for time in times[:-1] for name in single.servers),

@@ -247,7 +247,7 @@ def import_slurm(
         own_weights=weights,
         demand=demand,
         what="job",
-        speeds=None if speeds is None else _speeds(speeds, offered, {job.owner for job, _ in kept}, account),
+        speeds=None if speeds is None else _speeds(speeds, offered, {job.owner for job, _ in kept}, account, columns),
         limits=lambda instance, kinds: named.over(instance, kinds, whose),
     )
     others = (
@@ -272,7 +272,7 @@ def _name(job: Job, tasks: float) -> Name:
     return Name(job.name, gang)
 
 
-def _speeds(path: str | os.PathLike[str], nodes: Sequence[Node], owners: set[str], account: Account) -> Speeds:
+def _speeds(path: str | os.PathLike[str], nodes: Sequence[Node], owners: set[str], account: Account, resources: Sequence[str]) -> Speeds:
     """Read a table of speeds: a kind is a type of generic resource or a feature, which are the attributes of a node, too."""
     kinds: dict[str, set[str]] = {}
     attributes: list[dict[str, str]] = []
@@ -281,7 +281,7 @@ def _speeds(path: str | os.PathLike[str], nodes: Sequence[Node], owners: set[str
         for word in (*node.features, *node.types, *(kind for _, _, kind in generic)):
             kinds.setdefault(word, set()).add(node.name)
         attributes.append(dict.fromkeys(sorted(node.features), "true") | {name: kind for name, _, kind in generic})
-    return read_speeds(path, [node.name for node in nodes], kinds, attributes, owners, account)
+    return read_speeds(path, [node.name for node in nodes], kinds, attributes, owners, account, resources)
 
 
 def _widened(jobs: list[Job]) -> list[Job]:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support.slurm_records import import_records, job, node
 from typer.testing import CliRunner
@@ -22,6 +23,12 @@ def slurm(folder: Path, table: str, jobs: list[dict[str, Any]] = JOBS, **options
     """Import with a table of speeds."""
     (folder / "speeds.csv").write_text(table)
     return import_records(folder, NODES, jobs, speeds=folder / "speeds.csv", **options)
+
+
+def taken(instance: fo.Instance, user: int, server: str, resource: str = "gpu") -> float:
+    """Return what a task of a user takes on a server."""
+    pair = np.array([user]), np.array([instance.servers.index(server)])
+    return float(instance.demands_of(*pair)[0, instance.resources.index(resource)])
 
 
 def by_label(instance: fo.Instance) -> dict[str, dict[str, float]]:
@@ -136,6 +143,10 @@ def test_flavors_and_labels_of_kubernetes(tmp_path: Path) -> None:
     (tmp_path / "speeds.csv").write_text("servers,speed,namespace\nold,0.5,\n")
     of_flavor = fo.import_kubernetes(*exports, queues=tmp_path / "queues.yaml", speeds=tmp_path / "speeds.csv").instance
     assert (of_flavor.servers, of_flavor.speeds.tolist()) == (("a1", "v1"), [[1, 0.5]])
+    (tmp_path / "speeds.csv").write_text("servers,speed,factor,resource\nold,0.5,2,nvidia.com/gpu\nbig,1,,\n")
+    found = fo.import_kubernetes(*exports, queues=tmp_path / "queues.yaml", speeds=tmp_path / "speeds.csv")
+    assert [taken(found.instance, 0, server, "nvidia.com/gpu") for server in ("a1", "v1")] == [1, 2]
+    assert [note.partition(":")[0] for note in found.notes if "order of the ClusterQueue" in note] == ["q"]
     assert [(quota.name, quota.limit.get("nvidia.com/gpu")) for quota in of_flavor.queues[0].quotas] == [("big", 4), ("old", 2)]
     (tmp_path / "speeds.csv").write_text("servers,speed\ngpu.model = v100,0.5\n")
     command = ["import", "kubernetes", "--nodes", str(exports[0]), "--pods", str(exports[1]), "--speeds", str(tmp_path / "speeds.csv")]
@@ -144,3 +155,36 @@ def test_flavors_and_labels_of_kubernetes(tmp_path: Path) -> None:
     loaded = fo.load(tmp_path / "c.yaml")
     assert loaded == fo.import_kubernetes(*exports, speeds=tmp_path / "speeds.csv").instance
     assert fo.solve(loaded, "cdrf").work.tolist() == pytest.approx([1.0])
+
+
+def test_a_factor_is_of_what_a_task_takes_there(tmp_path: Path) -> None:
+    """1 A100 or 2 V100: who waits asks for A100s; who runs holds V100s; who asks for V100s by their type takes these."""
+    waits, typed = job(5, GPU, account="a"), job(6, "cpu=4,mem=8G,node=1,gres/gpu=2", account="c", tres_per_node="gres/gpu:v100:2")
+    held = "cpu=4,mem=8G,node=1,gres/gpu=2"
+    runs = job(7, held, account="b", job_state=["RUNNING"], tres_alloc_str=held, nodes="n3")
+    table = "servers,speed,factor,resource\nv100,0.9,2,gpu\n"
+    instance = slurm(tmp_path, table, [waits, runs, typed]).instance
+    takes = {user: (taken(instance, n, "n1 +1"), taken(instance, n, "n3")) for n, user in enumerate(instance.users)}
+    assert takes == {"a": (1, 2), "b": (1, 2), "c": (1, 2)}
+    on = [instance.servers.index("n1 +1"), instance.servers.index("n3")]
+    assert instance.eligibility[instance.users.index("c"), on].tolist() == [False, True]
+    assert instance.speeds[0, on].tolist() == [1, 0.9]
+    own = slurm(tmp_path, "servers,speed,owner,factor,resource\nv100,1,,2,gpu\nv100,1,b,4,gpu|cpu\n", [waits, runs]).instance
+    assert [taken(own, n, "n3") for n in range(2)] == [2, 2]
+    assert [taken(own, n, "n1 +1") for n in range(2)] == [1, 0.5]
+    assert [taken(own, n, "n1 +1", "cpu") for n in range(2)] == [4, 1]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("v100,1,2,", "line 2.*factor and resource belong together"),
+        ("v100,1,,gpu", "line 2.*factor and resource belong together"),
+        ("v100,1,2,gpus", r'line 2, column "resource".*there is no resource gpus \(did you mean'),
+        ("v100,1,0,gpu", "line 2.*a factor is finite and > 0; where tasks cannot run, give the speed 0"),
+    ],
+)
+def test_factors_that_are_refused(tmp_path: Path, row: str, message: str) -> None:
+    """With the line and what to do."""
+    with pytest.raises(fo.InvalidInstance, match=message):
+        slurm(tmp_path, f"servers,speed,factor,resource\n{row}\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from reference.rows import Rows, leximin
 
 import fairopt as fo
 
@@ -78,3 +79,40 @@ def test_what_is_refused() -> None:
         fo.period_bound(trace, cluster, until=5.0)
     with pytest.raises(fo.Unsupported, match="no leximin of shares"):
         fo.period_bound(trace, cluster, "proportional", until=50.0)
+
+
+@pytest.mark.parametrize("notion", ["drfh", "tsf", "cdrf"])
+def test_by_server_it_is_that_of_an_oracle_of_rows(notion: str) -> None:
+    """All rows of every interval written down one by one, with amounts and speeds by server; weights."""
+    for seed in range(4):
+        rng = np.random.default_rng([seed, 7])
+        users, rows, jobs, until = 3, 3, 7, 60.0
+        demands, speeds = rng.uniform(0.5, 3, (users, rows, 2)), rng.choice([0.5, 1.0, 2.0], (users, rows))
+        speeds[:, 0] = 1.0  # the base row of all
+        lab = fo.Instance(
+            rng.uniform(4, 9, (rows, 2)), demands, speeds=speeds, weights=rng.choice([1.0, 2.0], users), counts=[2, 1, 3]
+        ).replace(users=list("abc"), resources=["cpu", "gpu"])
+        user = np.append(np.arange(users), rng.integers(0, users, jobs - users))
+        submit, tasks = np.sort(rng.integers(0, 40, jobs)).astype(float), rng.integers(1, 5, jobs)
+        durations = rng.integers(5, 60, jobs)
+        trace = fo.Trace([lab.users[n] for n in user], submit, tasks, demands[user, 0], durations, resources=lab.resources)
+        times = np.unique([*submit, until])
+        columns = [(n, k * rows + i) for n in range(users) for k in range(times.size - 1) for i in range(rows)]
+        model = Rows(columns)
+        for k, length in enumerate(np.diff(times)):
+            for i, r in np.ndindex(rows, 2):
+                use = [demands[n, i, r] if column == k * rows + i else 0.0 for n, column in columns]
+                model.add(use, lab.counts[i] * lab.capacities[i, r] * length)
+            for n in range(users):
+                here = float(tasks[(user == n) & (submit <= times[k])].sum())
+                model.add([float(m == n and column // rows == k) for m, column in columns], here * length)
+        for n in range(users):
+            work = float((tasks * durations)[user == n].sum())
+            model.add([speeds[n, column % rows] if m == n else 0.0 for m, column in columns], work)
+        one = fo.solve(lab, notion)
+        unit = one.shares * lab.weights / one.work  # of the cluster, whoever else is there
+        worth = [float(speeds[n, column % rows] * unit[n] / lab.weights[n]) for n, column in columns]
+        expected = leximin(model, worth, users) * lab.weights
+        found = fo.period_bound(trace, lab, notion, until=until)
+        assert found.certificate.worst <= 1e-8
+        np.testing.assert_allclose(found.received, expected, rtol=1e-6, err_msg=f"{notion} {seed}")
