@@ -6,7 +6,7 @@
 ``servers.new.capacity.memory+=64GiB``          also with a unit, where the file has units
 ``queues.research.guarantee.gpu=8``             an entry of a mapping
 ``queues.lab.quotas.model = A100.limit.gpu=8``  names a quota by its name, by its ``on``, or by its number: 1, 2, ...
-``users.vision.on.old.speed=0.8``               names an entry of ``on`` by its servers; of servers without one, adds it
+``users.vision.on.old.speed=0.8``               names an entry of ``on``, or one server, which gets its own
 ``users.vision.tasks=``                         removes the key, so that its default holds
 ``servers.big={capacity: {gpu: 8}}``            adds an entry, or replaces the present one
 ``limits.licences.bound+=5``                    so too named limits
@@ -44,6 +44,7 @@ from fairopt.errors import InvalidInstance
 from fairopt.formats.entries import ENTRIES, Document, On, Quota, each_of
 from fairopt.formats.messages import Path, Source, mistakes_of
 from fairopt.formats.misspelt import undemanded
+from fairopt.formats.overrides import set_apart
 from fairopt.formats.removals import leave_out, without_resource
 from fairopt.formats.syntax import read_value
 from fairopt.formats.units import OPERATORS, calculated
@@ -281,10 +282,9 @@ class Changed:
         if (parts := rest[1]) in _PARTS and len(rest) > 2:
             labels = _labels(entry.get(parts) or [])
             entry[parts] = [*(entry.get(parts) or [])]
-            if rest[2] not in labels:  # a server of which nothing is said yet
-                labels.append(rest[2])
-                entry[parts].append({"servers": [rest[2]]})
-            j = labels.index(rest[2])
+            if rest[2] not in labels:  # a server without an entry of its own
+                entry[parts] = set_apart(entry[parts], rest[2], self.data["servers"])
+            j = labels.index(rest[2]) if rest[2] in labels else len(entry[parts]) - 1
             if len(rest) == 3:
                 if change.sign or change.value is not None:
                     what, example = ("quota", "limit.gpu=8") if parts == "quotas" else ("entry", "speed=0.8")
