@@ -98,7 +98,7 @@ def _placed_on(
     little = fmpq(1, 2 ** (ctx.prec * 7 // 10))
     of_user = {p: utility[goal.user[p]] / goal.worth[p] for p in pairs}
     leave = {p for p in pairs if z[column[p]] < -little * of_user[p]}
-    over = {j for k, j in slack.items() if z[k] < -little}
+    over = {j for k, j in slack.items() if z[k] < (0 if j in goal.rules else -little)}  # what breaks a rule by rounding is not scaled down
     if leave or over:
         return tied - leave, priced | over
     z = [max(value, fmpq(0)) for value in z]

@@ -77,3 +77,15 @@ def test_sums_of_worths_are_enclosed_under_rules(notion: str, options: dict[str,
     assert a - b >= 2
     assert a + b + 2 * c <= 10
     assert fo.solve(ruled, notion, **options).tasks_per_user.tolist() == pytest.approx([float(a), float(b), 1 / 3], rel=1e-7)
+
+
+def test_a_rule_that_holds_with_equality_and_costs_nothing() -> None:
+    """b and d have the same without the rule, and no rounding may break it."""
+    demands = [[3, 0], [2, 1], [2, 1], [2, 1]]
+    pool = fo.Instance([[9, 10], [6, 5], [3, 9]], demands, weights=[5, 1, 1, 1], users=["a", "b", "c", "d"], servers=["s", "t", "u"])
+    plain = fo.solve(pool, "proportional", alpha=2, exact=True).exact
+    ruled = fo.solve(pool.replace(rules=["x[b] >= x[d]"]), "proportional", alpha=2, exact=True).exact
+    assert plain is not None
+    assert ruled is not None
+    assert ruled.tasks_per_user[1] >= ruled.tasks_per_user[3]
+    assert ruled.tasks_per_user.astype(float).tolist() == pytest.approx(plain.tasks_per_user.astype(float).tolist(), rel=1e-15)
