@@ -209,6 +209,8 @@ def _try(
     if goal.rules:  # what is placed obeys the rules as it is, and rounded down it may not
         near = [rounded(value, digits + SETTINGS.guard_digits, down=False) for value in near]
     placed = placed_near(goal, reduced, tied, priced, near, x)
+    if isinstance(placed, tuple) and not points:  # rounding breaks a rule
+        return placed
     if isinstance(placed, list):
         at_most = placed if goal.rules else [rounded(value, digits + SETTINGS.guard_digits, down=True) for value in placed]
         at = [
