@@ -53,7 +53,8 @@ class _Pairs:
         limits = program.limits
         largest = np.floor(program.largest() * (1 + FITS) + FITS)
         self.upper: FloatArray = np.where(np.isfinite(largest), np.maximum(largest, 0.0), 0.0)
-        size = np.maximum(abs(limits.matrix).max(axis=1).toarray().ravel(), TINY) if len(limits) else np.zeros(0)
+        size = abs(limits.matrix).max(axis=1).toarray().ravel() if len(limits) else np.zeros(0)
+        size = np.where(size > TINY, size, 1.0)  # a rule about users who can run nowhere has no entry
         self.matrix = sp.csr_array(limits.matrix / size[:, None])
         room = np.where(limits.kinds == LimitKind.RULE, abs(limits.matrix) @ self.upper, limits.bounds)
         self.right = (limits.bounds + FITS * np.minimum(np.abs(limits.bounds), room)) / size

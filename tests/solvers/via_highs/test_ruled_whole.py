@@ -92,3 +92,12 @@ def test_what_finds_no_whole_tasks_says_so() -> None:
     ):
         with pytest.raises(fo.Unsupported, match=message):
             call()
+
+
+@pytest.mark.parametrize("notion", ["drfh", "efficiency"])
+def test_a_rule_about_somebody_who_can_run_nowhere(notion: str) -> None:
+    """It has no row of numbers; a floor cannot be met, and a limit is."""
+    pool = fo.Instance([[4, 0]], [[1, 0], [1, 1]], users=["a", "b"])
+    with pytest.raises(fo.NoSolution, match="no allocation obeys the rules"):
+        fo.solve(pool.replace(rules=["x[b] >= 2"]), notion, integral=True)
+    assert fo.solve(pool.replace(rules=["x[b] <= 2"]), notion, integral=True).tasks_per_user.tolist() == [4, 0]
