@@ -51,8 +51,8 @@ def names_of(pods: Sequence[Pod], objects: Sequence[Part]) -> list[Name]:
 def _marks(pod: Pod) -> dict[str, str]:
     """Return the labels and annotations of a pod that are text."""
     metadata = pod.part["metadata"]
-    both = {**metadata.get("labels").entries(), **metadata.get("annotations").entries()}
-    return {key: each.value for key, each in both.items() if isinstance(each.value, str)}
+    given = [each for key in ("labels", "annotations") if isinstance(each := metadata.get(key).value, dict)]
+    return {key: value for each in given for key, value in each.items() if isinstance(value, str)}
 
 
 def _key(part: Part) -> str:
