@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from fairopt.clusters.openb import import_openb
     from fairopt.clusters.ray import import_ray
     from fairopt.clusters.swf import import_swf, trace_swf
-    from fairopt.clusters.yarn import import_yarn
-    from fairopt.clusters.yarn_export import export_yarn
     from fairopt.errors import CertificateError, FairoptError, InvalidInstance, NoSolution, SolverUnavailable, Unsupported
     from fairopt.files.limits import reading_limit
     from fairopt.formats import load, load_trace, save
@@ -77,6 +75,8 @@ if TYPE_CHECKING:
     from fairopt.studies.paper_tables import StudyTable, study_table
     from fairopt.studies.sweep import study
     from fairopt.trace import Trace
+    from fairopt.yarn.exporting import export_yarn
+    from fairopt.yarn.importing import import_yarn
 
 __version__ = "0.1.0"
 
@@ -198,8 +198,8 @@ __getattr__ = door(  # a name is imported when it is first used, so that ``impor
         "clusters.openb": ["import_openb"],
         "clusters.ray": ["import_ray"],
         "clusters.swf": ["import_swf", "trace_swf"],
-        "clusters.yarn": ["import_yarn"],
-        "clusters.yarn_export": ["export_yarn"],
+        "yarn.importing": ["import_yarn"],
+        "yarn.exporting": ["export_yarn"],
         "errors": ["CertificateError", "FairoptError", "InvalidInstance", "NoSolution", "SolverUnavailable", "Unsupported"],
         "formats": ["load", "load_trace", "save"],
         "generators": ["GENERATORS", "generate", "generate_trace"],

@@ -2,7 +2,6 @@
 
 =============================================  ====================================================================================
 ``ray``, ``ray_records``                       `import_ray`: listings of Ray's state API
-``yarn``, ``yarn_queues``, ``yarn_export``     YARN: the ResourceManager's REST answers; files of the Capacity and the Fair Scheduler
 ``swf``, ``swf_format``, ``swf_log``           the Standard Workload Format: a moment, the jobs over time, a history
 ``openb``, ``google2011``, ``gavel``           tables of the Alibaba GPU cluster, of the Google cluster, of Gavel
 ``asked``                                      the arguments of an import or an export, kept in its result

@@ -24,7 +24,7 @@ from fractions import Fraction
 
 from fairopt.wording import joined, plural
 
-__all__ = ["Parts", "effective_part"]
+__all__ = ["Parts", "effective_part", "in_effective_parts"]
 
 _MOST_SHOWN = 5
 
@@ -38,6 +38,16 @@ def effective_part(part: Fraction) -> Fraction:
     return Fraction(1, math.floor(1 / part))
 
 
+def in_effective_parts(amount: Fraction) -> Fraction:
+    """Return what a task takes that asks for an amount of cards, >= 0: whole cards, and the effective part of what is left.
+
+    >>> [str(in_effective_parts(Fraction(text))) for text in ("0", "2", "1.4")]
+    ['0', '2', '3/2']
+    """
+    whole = math.floor(amount)
+    return whole + (effective_part(amount - whole) if amount > whole else Fraction(0))
+
+
 class Parts:
     """What tasks take of cards, and the notes that say so."""
 
@@ -46,12 +56,10 @@ class Parts:
 
     def taken(self, amount: Fraction, number: float = 1.0) -> Fraction:
         """Return what a task takes that asks for an amount of cards: whole cards, and at most one part; ``number`` tasks do."""
-        whole = math.floor(amount)
-        part = amount - whole
-        if not part:
-            return amount
-        self._number[part] = self._number.get(part, 0.0) + number
-        return whole + effective_part(part)
+        part = amount - math.floor(amount)
+        if part:
+            self._number[part] = self._number.get(part, 0.0) + number
+        return in_effective_parts(amount)
 
     def notes(self, card: str, what: str = "task") -> list[str]:
         """Return what is said of the parts: those that take more than they ask for, and that unlike parts share no card."""

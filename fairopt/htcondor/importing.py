@@ -67,7 +67,7 @@ def import_htcondor(
     slots : path
         ``condor_status -json``.
     jobs : path
-        ``condor_q -allusers -json``, of all access points: `-global`.
+        ``condor_q -allusers -json``, of all access points: ``-global``.
     priorities : path, optional
         ``condor_userprio -allusers``, as a table, with ``-long``, or as JSON: weights are 1 / factor. JSON and groups: their quotas, too.
     config : path, optional

@@ -20,9 +20,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 
 from fairopt.clusters.amounts import whole_part
-from fairopt.clusters.card_parts import effective_part
+from fairopt.clusters.parts import in_effective_parts
 
 __all__ = ["CARD", "PIECES", "card_type", "in_cards", "pieces_of"]
 
@@ -71,5 +72,5 @@ def in_cards(amounts: Mapping[str, float], pieces: Mapping[str, int]) -> dict[st
     What has whole cards has no pieces beside them: ``--exclusive`` takes the cards of a node, and their pieces are these cards.
     """
     found = {name: amount for name, amount in amounts.items() if name not in pieces}
-    cut = sum(effective_part(amounts[name] / number) for name, number in pieces.items() if name in amounts)
-    return found | {CARD: cut} if cut and not found.get(CARD) else found
+    cut = sum(in_effective_parts(Fraction(amounts[name]) / number) for name, number in pieces.items() if name in amounts)
+    return found | {CARD: float(cut)} if cut and not found.get(CARD) else found

@@ -7,7 +7,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairopt.clusters.parts import Parts, effective_part
+from fairopt.clusters.parts import Parts, effective_part, in_effective_parts
 
 
 @given(st.fractions(min_value=Fraction(1, 40), max_value=1, max_denominator=1000), st.integers(1, 5))
@@ -20,6 +20,13 @@ def test_as_many_parts_fit_as_on_the_cards(part: Fraction, cards: int) -> None:
         placed += 1
     assert cards / effective_part(part) == placed
     assert effective_part(part) >= part
+
+
+@given(st.integers(1, 500), st.integers(1, 1500))
+def test_as_many_tasks_fit_as_their_pieces_do(pieces: int, asked: int) -> None:
+    """A card of k pieces has room for floor(k/s) tasks of s pieces; what is more than a card takes whole cards and the rest of one."""
+    whole, rest = divmod(asked, pieces)
+    assert in_effective_parts(Fraction(asked, pieces)) == whole + (Fraction(1, pieces // rest) if rest else 0)
 
 
 def test_decimals_are_what_they_are_written_as() -> None:

@@ -10,9 +10,9 @@ import pytest
 
 import fairopt as fo
 from fairopt.clusters.json_export import Part
-from fairopt.clusters.yarn_fields import APPLICATION, DECLARED, NODE
+from fairopt.yarn.fields import APPLICATION, DECLARED, NODE
 
-EXPORTS = Path(__file__).parent / "exports"
+EXPORTS = Path(__file__).parents[1] / "clusters" / "exports"
 NODES, APPS = EXPORTS / "yarn_nodes.json", EXPORTS / "yarn_apps.json"
 
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fairopt.clusters.yarn_resources import Offer
 from fairopt.instance.queues import Queue, Quota
+from fairopt.yarn.resources import Offer
 
 __all__ = ["OfOneUser"]
 

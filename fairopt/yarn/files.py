@@ -1,7 +1,7 @@
 """The files in which YARN's queues are written: ``capacity-scheduler.xml`` and the allocation file of the Fair Scheduler.
 
-Both become what the ResourceManager would answer about them (:mod:`fairopt.clusters.yarn_capacity_file`,
-:mod:`fairopt.clusters.yarn_fair_file`), so that queues are read in one place. What a file says in percent, or as a weight, is computed of
+Both become what the ResourceManager would answer about them (:mod:`fairopt.yarn.capacity_file`,
+:mod:`fairopt.yarn.fair_file`), so that queues are read in one place. What a file says in percent, or as a weight, is computed of
 the nodes that are there now.
 """
 
@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
-from fairopt.clusters.yarn_capacity_file import capacity_info
-from fairopt.clusters.yarn_fair_file import fair_info
-from fairopt.clusters.yarn_resources import Offer
 from fairopt.formats.xml_elements import parse_xml
+from fairopt.yarn.capacity_file import capacity_info
+from fairopt.yarn.fair_file import fair_info
+from fairopt.yarn.resources import Offer
 
 __all__ = ["is_xml", "read_queue_file"]
 

@@ -22,11 +22,11 @@ from typing import Any
 
 from fairopt.clusters.account import Account
 from fairopt.clusters.fields import Seen
-from fairopt.clusters.yarn_queue_fields import SETTING, SETTING_OF_ALL
-from fairopt.clusters.yarn_resources import Offer, as_answer, known_amount, total_of
 from fairopt.formats.xml_elements import Element
 from fairopt.instance.tree import MOST_LEVELS, too_deep
 from fairopt.wording import brief, did_you_mean, joined, named, plural
+from fairopt.yarn.queue_fields import SETTING, SETTING_OF_ALL
+from fairopt.yarn.resources import Offer, as_answer, known_amount, total_of
 
 __all__ = ["capacity_info"]
 

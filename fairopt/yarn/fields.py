@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fairopt.clusters.fields import Seen, declared
 from fairopt.clusters.json_export import Part
-from fairopt.clusters.yarn_resources import one_or_more
+from fairopt.yarn.resources import one_or_more
 
 __all__ = ["APPLICATION", "DECLARED", "NODE", "REQUEST", "see_application"]
 

@@ -13,7 +13,7 @@ container with a node label runs on the nodes with that label, and one without a
 which their application uses something (``resourceUsagesByPartition``).
 
 **Queues**: with the answer about the scheduler, or the file in which its queues are written, its queues are those of the instance, in
-their tree (:mod:`fairopt.clusters.yarn_queues`); else every owner is a queue of weight 1.
+their tree (:mod:`fairopt.yarn.queues`); else every owner is a queue of weight 1.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from fairopt.clusters.imported import Import
 from fairopt.clusters.json_export import Part, read_json
 from fairopt.clusters.queue_tree import Forest
 from fairopt.clusters.shapes import SOMEWHERE, Tasks, natural
-from fairopt.clusters.yarn_fields import NODE, see_application
-from fairopt.clusters.yarn_queues import finder, queues_of
-from fairopt.clusters.yarn_resources import Offer, add, amounts_of, one_or_more, shared_labels
-from fairopt.clusters.yarn_users import OfOneUser
 from fairopt.errors import InvalidInstance
 from fairopt.instance import FloatArray
 from fairopt.instance.queues import Queue
 from fairopt.wording import joined, named
+from fairopt.yarn.fields import NODE, see_application
+from fairopt.yarn.queues import finder, queues_of
+from fairopt.yarn.resources import Offer, add, amounts_of, one_or_more, shared_labels
+from fairopt.yarn.users import OfOneUser
 
 __all__ = ["import_yarn"]
 

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clusters.test_yarn import amount, asking, capacity, fair, node, running, with_queues, write
+from yarn.test_importing import amount, asking, capacity, fair, node, running, with_queues, write
 
 import fairopt as fo
 from fairopt.clusters.json_export import Part
-from fairopt.clusters.yarn_capacity_file import _LABELS, capacity_info
-from fairopt.clusters.yarn_fair_file import fair_info
-from fairopt.clusters.yarn_queue_fields import ALLOCATION, CAPACITY_QUEUE, DECLARED, FAIR_ANSWER, FAIR_QUEUE, SETTING, SETTING_OF_ALL
 from fairopt.formats.xml_elements import parse_xml
+from fairopt.yarn.capacity_file import _LABELS, capacity_info
+from fairopt.yarn.fair_file import fair_info
+from fairopt.yarn.queue_fields import ALLOCATION, CAPACITY_QUEUE, DECLARED, FAIR_ANSWER, FAIR_QUEUE, SETTING, SETTING_OF_ALL
 
 DOMINANT = "resource-calculator = org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
 
@@ -318,9 +318,9 @@ def test_every_setting_is_declared_once_and_those_that_are_read_are_read(monkeyp
             self.used.add(str(key))
             return super().__contains__(key)
 
-    import fairopt.clusters.yarn_capacity_file as module
+    import fairopt.yarn.capacity_file as module
     from fairopt.clusters.account import Account
-    from fairopt.clusters.yarn_resources import Offer
+    from fairopt.yarn.resources import Offer
 
     offers = [Offer("h", (), {"cpu": 8.0, "memory": 8.0}), Offer("g", ("gpu",), {"cpu": 8.0, "memory": 8.0})]
     settings = module._settings

@@ -15,11 +15,11 @@ from typing import Any
 
 from fairopt.clusters.account import Account
 from fairopt.clusters.fields import Seen
-from fairopt.clusters.yarn_queue_fields import ALLOCATION, FAIR_QUEUE
-from fairopt.clusters.yarn_resources import Offer, as_answer, known_amount, total_of
 from fairopt.formats.xml_elements import Element
 from fairopt.instance.tree import MOST_LEVELS, too_deep
 from fairopt.wording import brief
+from fairopt.yarn.queue_fields import ALLOCATION, FAIR_QUEUE
+from fairopt.yarn.resources import Offer, as_answer, known_amount, total_of
 
 __all__ = ["fair_info"]
 

@@ -7,7 +7,7 @@ Where a queue has the policy "priority-utilization", its queues of a higher ``qu
 root as tiers, deeper as the order "listed" where all priorities differ.
 
 One user holds at most ``userLimitFactor`` times the capacity of a queue, measured by dominant shares: -1, or an answer that does not say
-it, means no such limit (:mod:`fairopt.clusters.yarn_users`).
+it, means no such limit (:mod:`fairopt.yarn.users`).
 
 **Fair Scheduler.** ``minResources`` is a guarantee, in the meaning "clamp": a queue with more than its share waits until the others have
 caught up. ``maxResources`` is a limit. A queue of the ``schedulingPolicy`` "fifo" has the order "listed". The answer of
@@ -28,16 +28,16 @@ from fairopt.clusters.account import Account
 from fairopt.clusters.fields import Seen
 from fairopt.clusters.json_export import Part, parse_json
 from fairopt.clusters.queue_tree import Forest
-from fairopt.clusters.yarn_files import is_xml, read_queue_file
-from fairopt.clusters.yarn_queue_fields import CAPACITY_QUEUE, FAIR_ANSWER
-from fairopt.clusters.yarn_resources import Offer, amounts_of, dominant, stated, total_of
-from fairopt.clusters.yarn_users import OfOneUser
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_text
 from fairopt.instance.queues import Order, Queue, Quota
 from fairopt.instance.tolerances import WRITTEN
 from fairopt.instance.tree import MOST_LEVELS, too_deep
 from fairopt.wording import joined, named, plural
+from fairopt.yarn.files import is_xml, read_queue_file
+from fairopt.yarn.queue_fields import CAPACITY_QUEUE, FAIR_ANSWER
+from fairopt.yarn.resources import Offer, amounts_of, dominant, stated, total_of
+from fairopt.yarn.users import OfOneUser
 
 __all__ = ["finder", "queues_of"]
 
