@@ -99,8 +99,14 @@ def evaluated(value: object, my: Ad, target: Ad) -> Any:
         return value
     try:
         return _parsed(str(value))(_Scope(my, target))
-    except (ArithmeticError, RecursionError, TypeError) as error:
-        raise Unreadable(str(error)) from None
+    except Unreadable:
+        raise
+    except (ArithmeticError, ValueError):
+        raise Unreadable("a number in it is too large") from None
+    except RecursionError:
+        raise Unreadable("it is nested too deeply") from None
+    except TypeError:
+        raise Unreadable("an operator or a function has values that it does not take") from None
 
 
 @lru_cache(maxsize=4096)

@@ -31,7 +31,7 @@ SLOT = declared(
 JOB = declared(
     "job",
     """
-    read | ClusterId, ProcId, JobStatus, JobUniverse, MaxHosts | its number, what it does, and how many nodes it has
+    read | ClusterId, ProcId, GlobalJobId, JobStatus, JobUniverse, MaxHosts | its number, what it does, and how many nodes it has
     read | Owner, User, AccountingGroup, AcctGroup, AcctGroupUser | whose it is
     read | RequestCpus, RequestMemory, RequestGPUs | what it asks for
     read | RemoteHost, RemoteHosts | where it runs

@@ -93,14 +93,10 @@ def groups_of_config(macros: Mapping[str, str], path: str | os.PathLike[str]) ->
     InvalidInstance
         With the file and the macro: a quota is no number, or a switch neither true nor false.
     """
-    names = dict.fromkeys(filter(None, re.split(r"[,\s]+", macros.get("group_names", ""))))
+    names = _spelled(re.split(r"[,\s]+", macros.get("group_names", "")))
     for name in macros:  # a quota of a group that GROUP_NAMES lacks says nothing
         if name.startswith("group_quota_") and not names:
             raise InvalidInstance(f"{path}: there are quotas, and no GROUP_NAMES; give the whole configuration: condor_config_val -dump")
-    for name in list(names):
-        while "." in name:
-            name = name.rpartition(".")[0]
-            names.setdefault(name)
     groups = []
     for name in sorted(names, key=lambda name: (name.count("."), name)):
         low = name.lower()
@@ -117,11 +113,39 @@ def groups_of_config(macros: Mapping[str, str], path: str | os.PathLike[str]) ->
     return groups
 
 
-def groups_of_priorities(priorities: Iterable[Priority]) -> list[Group]:
-    """Return the groups that user priorities list, each after its parent."""
+def _spelled(names: Iterable[str]) -> list[str]:
+    """Return the names of groups and of those above them, once each, in the first spelling: case does not count.
+
+    >>> _spelled(["Physics", "physics.hep", ""])
+    ['Physics', 'Physics.hep']
+    """
+    found: dict[str, str] = {}
+    for name in filter(None, names):
+        spelled = ""
+        for part in name.split("."):
+            spelled = f"{spelled}.{part}" if spelled else part
+            spelled = found.setdefault(spelled.lower(), spelled)
+    return list(found.values())
+
+
+def groups_of_priorities(priorities: Iterable[Priority], path: str | os.PathLike[str]) -> list[Group]:
+    """Return the groups that user priorities list, each after its parent.
+
+    Raises
+    ------
+    InvalidInstance
+        With the file and the group: its parent has no quota there.
+    """
     found = [
         Group(each.name, each.quota, False, each.surplus) for each in priorities if each.is_group and each.name != NONE and each.quota >= 0
     ]
+    names = {group.name for group in found}
+    for group in found:
+        if group.parent and group.parent not in names:
+            raise InvalidInstance(
+                f'{path}: the group "{group.name}" has a quota, and the group "{group.parent}" that it is in has none; '
+                "export all of them: condor_userprio -allusers -json > priorities.json"
+            )
     return sorted(found, key=lambda group: (group.name.count("."), group.name))
 
 

@@ -111,7 +111,7 @@ def import_htcondor(
             f"{priorities}: there is no user priority in this file (empty, or a page?); export them again: condor_userprio -allusers"
         )
     groups = groups_of_config(macros, config) if config is not None else []
-    groups = groups or groups_of_priorities(known)
+    groups = groups or ([] if priorities is None else groups_of_priorities(known, priorities))
     most = {} if config is None else limits_of_config(macros, config)
 
     listed = account.unique(account.read(see(seen, SLOT, read_ads(slots, "slots")), read_slot, "slot"), "slot")

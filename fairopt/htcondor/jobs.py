@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from fairopt.clusters.json_export import Part
 from fairopt.htcondor.ads import Ad
+from fairopt.htcondor.expressions import is_expression
 from fairopt.htcondor.slots import renamed
 
-__all__ = ["OWNERS", "Job", "owner_of", "read_job", "request_of", "runs_outside"]
+__all__ = ["OWNERS", "Job", "name_of", "owner_of", "read_job", "request_of", "runs_outside"]
 
 OWNERS = ("submitter", "user", "group")
 _HOLDS, _WAITS = (2, 6, 7), (1,)  # running, transferring its output, suspended: it keeps its slot; idle
@@ -29,7 +30,8 @@ class Job:
     Attributes
     ----------
     name, group, submitter : str
-        Its number; its accounting group, empty if it has none; group and user, as priorities name them, without the domain.
+        Its number, and the access point that it is of (`name_of`); its accounting group, empty if it has none; group and user, as
+        priorities name them, without the domain.
     owner : str
     holds : bool
     suspended : bool
@@ -69,6 +71,13 @@ class Job:
         return f"{self.ad.place} (job {self.name})"
 
 
+def name_of(ad: Ad) -> str:
+    """Return the number of a job, and its access point, as each of them counts for itself: ``12.0`` or ``12.0 of ap1``."""
+    number = f"{ad.number('ClusterId', 0):.0f}.{ad.number('ProcId', 0):.0f}"
+    access_point, sign, _ = ad.text("GlobalJobId", "").partition("#")
+    return f"{number} of {access_point}" if sign and access_point else number
+
+
 def owner_of(ad: Ad, users: str) -> tuple[str, str, str]:
     """Return the owner of a job, its accounting group, and its submitter."""
     user = ad.text("Owner", "") or ad.text("User", "").partition("@")[0] or "(no user)"
@@ -92,7 +101,7 @@ def request_of(ad: Ad) -> dict[str, float]:
     for name in ad.values:
         if name.startswith("request") and name not in _NO_RESOURCES and name not in ("requestcpus", "requestmemory", "requestgpus"):
             value = ad.values[name]
-            if isinstance(value, int | float) and not isinstance(value, bool):
+            if is_expression(value) or (isinstance(value, int | float) and not isinstance(value, bool)):
                 demand[renamed(name.removeprefix("request"))] = ad.number(name, 0.0)
     demand |= {"cpu": ad.number("RequestCpus", 1.0), "gpu": ad.number("RequestGPUs", 0.0)}
     demand["memory"] = ad.number("RequestMemory", 0.0) / 1024
@@ -101,7 +110,6 @@ def request_of(ad: Ad) -> dict[str, float]:
 
 def read_job(ad: Ad, users: str) -> Job:
     """Read a job."""
-    name = f"{ad.number('ClusterId', 0):.0f}.{ad.number('ProcId', 0):.0f}"
     status = int(ad.get("JobStatus").number(-1.0)) if ad.get("JobStatus").value is not None else -1
     if status not in (*_HOLDS, *_WAITS, *_WHY):
         ad.get("JobStatus").refuse(
@@ -115,7 +123,7 @@ def read_job(ad: Ad, users: str) -> Job:
     hosts = ad.text("RemoteHosts", "") if parallel else ""
     return Job(
         ad=ad,
-        name=name,
+        name=name_of(ad),
         group=group,
         submitter=submitter,
         owner=owner,

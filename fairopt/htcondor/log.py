@@ -25,7 +25,7 @@ from fairopt.clusters.log_records import Records, Unjudged, distinct, nowhere, r
 from fairopt.clusters.shapes import natural
 from fairopt.errors import InvalidInstance
 from fairopt.htcondor.ads import Ad, read_ads
-from fairopt.htcondor.jobs import owner_of, request_of, runs_outside
+from fairopt.htcondor.jobs import name_of, owner_of, request_of, runs_outside
 from fairopt.htcondor.slots import read_slot, servers_of
 from fairopt.instance import BoolArray, Instance
 from fairopt.tables.mistakes import Mistakes
@@ -153,7 +153,7 @@ def _stays(ad: Ad, cluster: Instance, users: str, known: dict[str, int]) -> list
         here = host if k == len(times) - 1 and not np.isnan(each[1]) else ""
         stays.append(
             _Stay(
-                job=f"{ad.number('ClusterId', 0):.0f}.{ad.number('ProcId', 0):.0f}",
+                job=name_of(ad),
                 owner=owner,
                 group=group,
                 times=each,

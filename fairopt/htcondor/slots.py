@@ -67,10 +67,10 @@ def read_slot(ad: Ad) -> Slot:
     values = dict(ad.values)
     for resource in resources:
         offers[renamed(resource)] = _total(ad, resource)
-        values[resource.lower()] = offers[renamed(resource)]
+        values[resource.lower()] = _as_written(offers[renamed(resource)])
     memory = _total(ad, "Memory")
     offers["memory"] = memory / 1024
-    values["memory"] = memory
+    values["memory"] = _as_written(memory)
     values |= dict.fromkeys(("disk", "totalslotdisk", "totaldisk"), _ENOUGH)
     state = ad.text("State", "Unclaimed").lower()
     if state not in (*_OPEN_STATES, *_CLOSED_STATES):
@@ -83,6 +83,11 @@ def read_slot(ad: Ad) -> Slot:
 def _total(ad: Ad, resource: str) -> float:
     """Return all that a slot has of a resource: of a partitionable one, what its dynamic slots have, too."""
     return ad.number(f"TotalSlot{resource}", ad.number(resource, 0.0))
+
+
+def _as_written(amount: float) -> int | float:
+    """Return an amount as ads write it: expressions divide whole numbers as such, and ``=?=`` compares kinds."""
+    return int(amount) if amount.is_integer() else amount
 
 
 def servers_of(slots: Iterable[Slot], account: Account, *, closed: bool = False) -> tuple[list[Slot], dict[str, str]]:

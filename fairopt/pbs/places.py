@@ -97,7 +97,9 @@ class Places:
         if not fits.any():
             return demand, number
         smallest = min(self.capacities[fits].tolist())
-        together = min(math.floor(has / asked * (1 + FITS)) for has, asked in zip(smallest, demand.tolist(), strict=True) if asked)
+        together = min(
+            (math.floor(has / asked * (1 + FITS)) for has, asked in zip(smallest, demand.tolist(), strict=True) if asked), default=number
+        )
         return np.array(smallest), number if scattered else math.ceil(number / max(together, 1))
 
     def on_whole_host(self, demand: FloatArray, host: int) -> FloatArray:

@@ -225,7 +225,10 @@ def cpus_of_hosts(text: str, memory: str = "") -> list[list[tuple[str, dict[str,
         match = _HOST.fullmatch(each)
         if match is None:
             raise ValueError(f'"{each[:40]}" is not HOST/CPU or HOST/CPU*NUMBER')
-        number = float(match["number"] or 0) or sum(int(last or first) - int(first) + 1 for first, last in _CPUS.findall(match["cpus"]))
+        ranges = [(int(first), int(last or first)) for first, last in _CPUS.findall(match["cpus"])]
+        if any(last < first for first, last in ranges):
+            raise ValueError(f'"{each[:40]}" has a range of CPUs that ends before it begins')
+        number = int(match["number"]) if match["number"] else sum(last - first + 1 for first, last in ranges)
         cpus[match["host"]] = cpus.get(match["host"], 0.0) + number
     total, whole = sum(cpus.values()), amount(memory, "mem")
     part = {"memory": (whole or 0.0) / total} if whole and total else {}

@@ -55,7 +55,24 @@ def test_values(text: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1 +", "(1", "1)", "f(1)", '"open', "a ~ b", '1 + "x"', 'a == "x"', "(" * 500, "x.y.z", "name && true"]
+    "text",
+    [
+        "",
+        "1 +",
+        "(1",
+        "1)",
+        "f(1)",
+        '"open',
+        "a ~ b",
+        '1 + "x"',
+        'a == "x"',
+        "(" * 500,
+        "x.y.z",
+        "name && true",
+        "1e308 * 10 % 3",
+        "9" * 5000,
+        "int(1, 2)",
+    ],
 )
 def test_what_is_not_understood(text: str) -> None:
     """It is refused, whatever it is."""

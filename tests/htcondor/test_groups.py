@@ -83,6 +83,21 @@ def test_groups_of_priorities(tmp_path: Path) -> None:
     assert "ben: not among the user priorities; their factor is taken as 1,000" in found.notes
 
 
+def test_a_group_in_one_without_a_quota(tmp_path: Path) -> None:
+    """It is refused with both names, and not with a traceback."""
+    ads = [{"Name": "g.hep", "IsAccountingGroup": True, "SubtreeQuota": 4.0}]
+    with pytest.raises(fo.InvalidInstance, match=r'the group "g\.hep" has a quota, and the group "g" that it is in has none'):
+        import_ads(tmp_path, [slot("slot1@w")], many(1, "ada", "g.hep"), priorities=ads)
+
+
+def test_names_of_groups_in_several_spellings(tmp_path: Path) -> None:
+    """Case does not count: one group, whose quota counts once."""
+    config = "GROUP_NAMES = Physics, physics.hep\nGROUP_QUOTA_physics = 8\nGROUP_QUOTA_PHYSICS.HEP = 4\n"
+    (tmp_path / "config").write_text(config)
+    groups = groups_of_config(read_config(tmp_path / "config"), tmp_path / "config")
+    assert [(group.name, group.parent, group.quota) for group in groups] == [("Physics", "", 8), ("Physics.hep", "Physics", 4)]
+
+
 def test_concurrency_limits(tmp_path: Path) -> None:
     """Three licences, of which a job of ada needs one: three of them run; without the configuration, that is said."""
     jobs = [*many(1, "ada", ConcurrencyLimits="matlab"), *many(2, "ben")]

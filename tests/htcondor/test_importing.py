@@ -125,11 +125,28 @@ def test_owners(tmp_path: Path) -> None:
 
 def test_custom_resources_of_machines(tmp_path: Path) -> None:
     """MachineResources names them; a job asks for one with Request and its name."""
-    found = import_ads(
-        tmp_path, [slot("slot1@w", MachineResources="Cpus Memory Disk Swap Licences", TotalSlotLicences=3)], [job(1, RequestLicences=2)]
-    )
+    slots = [slot("slot1@w", MachineResources="Cpus Memory Disk Swap Licences", TotalSlotLicences=6)]
+    found = import_ads(tmp_path, slots, [job(1, RequestLicences=2)])
     assert found.instance.resources == ("cpu", "memory", "licences")
     assert found.instance.demands.tolist() == [[1, 1, 2]]
+    by_cpus = job(1, cpus=2, RequestLicences="/Expr(RequestCpus * 3)/")
+    assert import_ads(tmp_path, slots, [by_cpus]).instance.demands.tolist() == [[2, 1, 6]]
+
+
+def test_jobs_of_several_access_points(tmp_path: Path) -> None:
+    """Each access point counts its jobs for itself, so two of one number are two jobs; the same job twice is refused."""
+    jobs = [job(1, owner, GlobalJobId=f"{point}#1.0#1700000000") for owner, point in (("ada", "ap1"), ("ben", "ap2"))]
+    found = import_ads(tmp_path, [slot("slot1@w")], jobs)
+    assert (found.owners, found.instance.tasks.tolist()) == (("ada", "ben"), [1, 1])
+    with pytest.raises(fo.InvalidInstance, match=r'job "1\.0 of ap1" is listed twice'):
+        import_ads(tmp_path, [slot("slot1@w")], jobs[:1] * 2)
+
+
+def test_whole_numbers_of_slots_stay_whole(tmp_path: Path) -> None:
+    """What a slot has is compared with kinds (=?=), and divided as whole numbers: 7 / 2 is 3."""
+    slots = [slot("slot1@a", 7), slot("slot1@b", 4)]
+    jobs = [job(1, "u1", Requirements="/Expr(TARGET.Cpus =?= 4)/"), job(2, "u2", Requirements="/Expr(TARGET.Cpus / 2 == 3)/")]
+    assert where(import_ads(tmp_path, slots, jobs)) == {"u1": "b", "u2": "a"}
 
 
 def test_lines_of_json_and_an_empty_queue(tmp_path: Path) -> None:

@@ -162,6 +162,8 @@ def test_whole_hosts(tmp_path: Path) -> None:
     assert found.instance.demands.tolist() == [[8, 16]] * 3
     assert dict(zip(found.instance.users, found.instance.tasks.tolist(), strict=True)) == {"ann": 1, "ben": 1, "carl": 4}
     assert found.held.tolist() == [1, 0, 0]
+    idle = import_records(tmp_path, [vnode("a")], [job(1, "3:ncpus=0", asked={"place": "excl"})])
+    assert (idle.instance.demands.tolist(), idle.instance.tasks.tolist()) == ([[8, 16]], [1])
     forced = import_records(tmp_path, [vnode("a", sharing="force_exclhost")], [job(1)])
     assert forced.instance.demands.tolist() == [[8, 16]]
     shared = import_records(tmp_path, [vnode("a", sharing="default_excl")], [job(1, asked={"place": "pack:shared"})])

@@ -14,6 +14,7 @@ from support.pbs_records import vnode
 import fairopt as fo
 from fairopt.pbs.accounting import read_runs
 from fairopt.pbs.log import read_pbs_log
+from fairopt.pbs.syntax import cpus_of_hosts
 
 ZERO = 1_780_272_000  # 2026-06-01 00:00:00 UTC
 CLUSTER = fo.Instance([[8, 32]], [[1, 1]], counts=[2], users=["ann"], servers=["n1 +1"], hosts=[["n1", "n2"]], resources=["cpu", "memory"])
@@ -72,6 +73,13 @@ def test_chunks_lie_where_exec_vnode_says(tmp_path: Path) -> None:
         for job in (1, 2, 3, 4)
     }
     assert held == {1: [(2, [2, 1], 0)], 2: [(1, [2, 0], 0)], 3: [(1, [8, 32], 0)], 4: [(1, [3, 6], 0), (1, [1, 2], 0)]}
+
+
+def test_hosts_without_vnodes() -> None:
+    """A job may hold no CPU of a host; a range that ends before it begins is refused."""
+    assert cpus_of_hosts("n1/0*0+n2/0-2") == [[("n1", {"cpu": 0})], [("n2", {"cpu": 3})]]
+    with pytest.raises(ValueError, match="has a range of CPUs that ends before it begins"):
+        cpus_of_hosts("n1/5-3")
 
 
 def test_suspended_jobs_give_back_what_they_hold(tmp_path: Path) -> None:
