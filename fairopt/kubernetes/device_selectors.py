@@ -154,14 +154,14 @@ class _Parser:
         while self._peek() == "||":
             self._next += 1
             terms.append(self._and())
-        return terms[0] if len(terms) == 1 else lambda device: _any(terms, device)
+        return terms[0] if len(terms) == 1 else lambda device: _joined(terms, device, decides=True)
 
     def _and(self) -> _Term:
         terms = [self._not()]
         while self._peek() == "&&":
             self._next += 1
             terms.append(self._not())
-        return terms[0] if len(terms) == 1 else lambda device: all(_truth(term(device)) for term in terms)
+        return terms[0] if len(terms) == 1 else lambda device: _joined(terms, device, decides=False)
 
     def _not(self) -> _Term:
         self._depth += 1
@@ -274,18 +274,18 @@ class _Parser:
         raise _NotRead
 
 
-def _any(terms: Sequence[_Term], device: Device) -> bool:
-    """Return whether one of several holds; what one lacks is no matter where another holds."""
+def _joined(terms: Sequence[_Term], device: Device, *, decides: bool) -> bool:
+    """Return what terms between ``||`` (where True decides) or ``&&`` (False) say; what one lacks is no matter where another decides."""
     lacking = False
     for term in terms:
         try:
-            if _truth(term(device)):
-                return True
+            if _truth(term(device)) is decides:
+                return decides
         except _Lacking:
             lacking = True
     if lacking:
         raise _Lacking
-    return False
+    return not decides
 
 
 def _truth(value: Any) -> bool:

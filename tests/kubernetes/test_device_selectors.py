@@ -51,6 +51,10 @@ C = f"device.capacity['{DRIVER}']"
         (f"{A}.color != 'red'", False),
         (f"{A}.index == '3'", False),
         (f"{A}.color == 'red' || {A}.index == 3", True),
+        # Where one side of && is false, what the other lacks is no matter, in either order.
+        (f"!({A}.index == 1 && {A}.color == 'red')", True),
+        (f"!({A}.color == 'red' && {A}.index == 1)", True),
+        (f"!({A}.color == 'red' && {A}.index == 3)", False),
         (f"has({A}.color)", False),
         (f"has({A}.model)", True),
         ("device.driver", False),
