@@ -5,7 +5,6 @@ A template of the namespace of a pod gives the pod a claim of its own. A Resourc
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -80,11 +79,11 @@ class Claims:
         self._account, self._classes, self._extended = account, classes, extended
         self._claims = dict(account.read(claims, _spec_of_claim, "ResourceClaim"))
         self._templates = dict(account.read(templates, _spec_of_template, "ResourceClaimTemplate"))
-        self._users: Counter[tuple[str, str]] = Counter()
+        self._users: dict[tuple[str, str], Fraction] = {}
         for pod in pods:
             if not pod.finished:
                 for name in {each.claim for each in pod.claims if each.claim}:
-                    self._users[pod.space, name] += int(pod.number)
+                    self._users[pod.space, name] = self._users.get((pod.space, name), Fraction(0)) + Fraction(pod.number)
         self._resolved: dict[int, tuple[list[Request], list[str]]] = {}
         self._said: dict[str, float] = {}
 
@@ -98,7 +97,7 @@ class Claims:
         for each in () if pod.finished else pod.claims:
             share, spec = Fraction(1), self._templates.get((pod.space, each.template)) or self._claims.get((pod.space, each.made))
             if each.claim:
-                share, spec = Fraction(1, self._users[pod.space, each.claim]), self._claims.get((pod.space, each.claim))
+                share, spec = min(Fraction(1), 1 / self._users[pod.space, each.claim]), self._claims.get((pod.space, each.claim))
                 if share < 1:
                     self._say("share a ResourceClaim: each takes its part of the devices, and they need not lie on one node", pod)
             if spec is None:

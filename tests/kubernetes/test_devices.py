@@ -173,6 +173,10 @@ def test_pods_share_a_claim_that_they_name() -> None:
     found = imported(NODES, pods, [device_class(), devices("n", "a"), claim])
     assert demands(found) == {"shop": {CLASS: 0.5}}
     assert any(note.startswith("2 pods share a ResourceClaim: each takes its part") for note in found.notes)
+    spec = {"podSets": [{"count": 0.5, "template": {"spec": claiming("w", "shared", key="resourceClaimName")["spec"]}}]}
+    waiting = thing("Workload", "w", spec, "shop", "kueue.x-k8s.io/v1beta1")
+    assert demands(imported(NODES, pods, [device_class(), devices("n", "a"), claim, waiting])) == {"shop": {CLASS: 0.4}}  # 2.5 users
+    assert imported(NODES, [], [device_class(), devices("n", "a"), claim, waiting]).instance.n_users == 1
     made = claiming("m", "lost")
     made["status"]["resourceClaimStatuses"] = [{"name": "gpu", "resourceClaimName": "shared"}]
     assert demands(imported(NODES, [made], [device_class(), devices("n", "a"), claim])) == {"shop": {CLASS: 1}}
