@@ -59,12 +59,17 @@ class CardRequest:
 
 @dataclass(frozen=True, slots=True)
 class Deck:
-    """The cards of a node: how many, the memory of each in MiB (0: not known), their computing power, and how many pods share one."""
+    """The cards of a node: how many, the memory of each in MiB (0: not known), their computing power, and how many pods share one.
+
+    Where cards are unlike, these are those of the smallest. Cards that are not healthy are not among them.
+    """
 
     cards: int
     memory: int = 0
     cores: int = _HUNDRED
     sharers: int = 0
+    unlike: bool = False
+    broken: int = 0
 
 
 # What a pod asks for -------------------------------------------------------------------------------------------------------------
@@ -133,11 +138,13 @@ def read_deck(metadata: Part, allocatable: Mapping[str, int]) -> Deck:
     offered = allocatable.get(gpu, 0) // NANO
     register = metadata.get("annotations").get(_REGISTER)
     if register.value is not None and offered:
-        healthy = [deck for deck in _registered(register) if deck.cards]
+        listed = _registered(register)
+        healthy = [deck for deck in listed if deck.cards]
+        broken = len(listed) - len(healthy)
         if not healthy:
-            return Deck(0)
+            return Deck(0, broken=broken)
         memory, cores, sharers = (min(getattr(deck, name) for deck in healthy) for name in ("memory", "cores", "sharers"))
-        return Deck(len(healthy), memory, cores, sharers)
+        return Deck(len(healthy), memory, cores, sharers, unlike=len(set(healthy)) > 1, broken=broken)
     label = metadata.get("labels").get(f"{gpu}.memory")
     text = label.value if isinstance(label.value, str) else ""
     memory = int(text) if _DECIMAL.fullmatch(text) and "." not in text else 0
@@ -207,6 +214,18 @@ class Cards:
             account.note(
                 f"{plural(len(unknown), 'node')} with GPUs, such as {unknown[0]}, without a label {self.gpu}.memory: how much memory their "
                 "cards have is not known, so a pod that asks for memory of a card takes a whole one there"
+            )
+        unlike = [node.name for node in nodes if node.deck.unlike]
+        if unlike and by_memory:
+            account.note(
+                f"{plural(len(unlike), 'node')}, such as {unlike[0]}, with GPUs of unlike memory or computing power: every GPU of such a "
+                "node counts as its smallest, so a pod that fits only on a larger one may not run there"
+            )
+        broken = [node for node in nodes if node.deck.broken]
+        if broken:
+            number = sum(node.deck.broken for node in broken)
+            account.note(
+                f"{plural(number, 'GPU is', 'GPUs are')} not healthy by HAMi's list, such as of {broken[0].name}: they do not count"
             )
         counted = Parts()
         for cards, pods_of in asked.items():

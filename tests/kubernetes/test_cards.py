@@ -249,6 +249,16 @@ def test_cards_that_are_not_healthy_count_for_nothing() -> None:
     nodes = [gpu_node("g", 30, **{REGISTER: json.dumps(listed)}), gpu_node("h", 10, **{REGISTER: cards(16384, health=False)})]
     found = imported(nodes, [shared("p", {"gpumem": "8192"})])
     assert found.instance.total_capacity[found.instance.resources.index(GPU)] == 2
+    assert "2 GPUs are not healthy by HAMi's list, such as of g: they do not count" in found.notes
+
+
+def test_cards_of_one_node_that_are_unlike_count_as_the_smallest() -> None:
+    """Cards of 40,960 and 81,920 MiB: 20,480 MiB are a half of either; 60,000 MiB fit nowhere, and a note says why."""
+    nodes = [gpu_node("g", 20, **{REGISTER: cards(40960, 81920)})]
+    found = imported(nodes, [shared(f"p{n}", {"gpumem": "20480"}) for n in range(9)])
+    assert tasks(found) == {"lab": 4}
+    assert sum(note.startswith("1 node, such as g, with GPUs of unlike memory") for note in found.notes) == 1
+    assert not any("unlike" in note for note in imported(nodes, [shared("p", {"gpumem_percentage": "50"})]).notes)
 
 
 def test_an_init_container_counts_where_no_other_asks_for_a_part() -> None:
