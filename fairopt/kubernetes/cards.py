@@ -223,10 +223,8 @@ class Cards:
             )
         broken = [node for node in nodes if node.deck.broken]
         if broken:
-            number = sum(node.deck.broken for node in broken)
-            account.note(
-                f"{plural(number, 'GPU is', 'GPUs are')} not healthy by HAMi's list, such as of {broken[0].name}: they do not count"
-            )
+            gpus = plural(sum(node.deck.broken for node in broken), "GPU is", "GPUs are")
+            account.note(f"{gpus} not healthy by HAMi's list, such as of {broken[0].name}: they do not count")
         counted = Parts()
         for cards, pods_of in asked.items():
             parts = {part for deck in self._decks for each in cards if 0 < (part := _part(each, deck)) < 1}

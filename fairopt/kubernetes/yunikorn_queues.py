@@ -39,6 +39,7 @@ _APPLICATIONS = ("yunikorn.apache.org/app-id", "applicationId", "spark-app-selec
 _USER, _USER_INFO = "yunikorn.apache.org/username", "yunikorn.apache.org/user.info"
 _ROOT, _DEFAULT = "root", "default"
 _EVERYONE = "*"
+_DOT = "_dot_"  # a dot in the name of a user, in the queue that is named after the user
 _POLICY, _OFFSET = "application.sort.policy", "priority.offset"
 _ORDERS: dict[str, Order] = {"fifo": "listed", "stateaware": "listed", "fair": "fair"}
 
@@ -231,44 +232,49 @@ class YuniKorn(SchedulerQueues):
 
     def queue_of(self, pod: Part, namespace: str) -> str | None:
         """Return the queue that a pod names, or that the placement rules give it."""
-        given = marked(pod, _MARKS).removeprefix(f"{_ROOT}.")
+        given = _without_root(marked(pod, _MARKS))
         if not self._rules:
             return self._leaves.get((given or _DEFAULT).lower())
         for rule in self._rules:
-            path = self._placed(rule, given, namespace)
+            path = self._placed(rule, pod, namespace)
             if path is None:
                 continue
             if path.lower() in self._leaves:
                 return self._leaves[path.lower()]
-            if _true(rule.get("create")) and path not in self._parents:
+            below_leaf = any(each.lower() in self._leaves for each in _upwards(path))
+            if _true(rule.get("create")) and path not in self._parents and not below_leaf:
                 return self._create(path)
         return None if given else self._leaves.get(_DEFAULT)
 
-    def _placed(self, rule: Part, given: str, namespace: str) -> str | None:
+    def _placed(self, rule: Part, pod: Part, namespace: str) -> str | None:
         """Return the path that a placement rule gives, without the root; None if it gives none."""
         kind = rule["name"].text().lower()
         value = rule.get("value").text("")
+        if rule.get("filter").value:
+            self._account.note(f'the filter of the placement rule "{brief(kind)}" is not read: the rule counts for all users')
         if kind == "provided":
-            path = given
+            path = marked(pod, _MARKS)
         elif kind == "fixed":
-            path = value.removeprefix(f"{_ROOT}.")
+            path = value
+        elif kind == "user":
+            path = _user(pod).replace(".", _DOT)
+            if not path:
+                self._account.note('the placement rule "user" does not count for pods that name no user')
         elif kind == "tag" and value.lower() == "namespace":
             path = namespace
         else:
-            if kind != "user":
-                self._account.note(f'the placement rule "{brief(kind)}" with the value "{brief(value)}" is not read')
+            self._account.note(f'the placement rule "{brief(kind)}" with the value "{brief(value)}" is not read')
             return None
         above = rule.get("parent")
-        if path and above.value:
-            outer = self._placed(above, given, namespace)
+        if path and above.value and path == _without_root(path):  # a path from the root has no other queue above
+            outer = self._placed(above, pod, namespace)
             return None if outer is None else f"{outer}.{path}"
-        return path or None
+        return _without_root(path) or None
 
     def _create(self, path: str) -> str:
         """Add a queue that a placement rule makes, in the queues above that exist."""
-        there = self._parents | set(self._leaves.values())
         steps = path.split(".")
-        parent = next((".".join(steps[:n]) for n in range(len(steps) - 1, 0, -1) if ".".join(steps[:n]) in there), "")
+        parent = next((".".join(steps[:n]) for n in range(len(steps) - 1, 0, -1) if ".".join(steps[:n]) in self._parents), "")
         template = next((self._templates[each] for each in _upwards(parent) if each in self._templates), Part(None, "childtemplate"))
         policy = str(template.get("properties").get(_POLICY).value or "fifo").lower()
         self.queues.append(self._queue(template, path, parent, policy))
@@ -304,7 +310,7 @@ class YuniKorn(SchedulerQueues):
         """Return the limits of users, for each owner in a queue to which all belongs that the user has below the limit."""
         found: dict[tuple[str, str | None], dict[str, float]] = {}
         loose = 0
-        users = [_user(pod) for pod in pods]
+        users = [_user(pod.part) for pod in pods]
         for path, limits in self._limits.items():
             inside = [n for n, queue in enumerate(above) if queue is not None and (not path or f"{queue}.".startswith(f"{path}."))]
             stated = {user for limit in limits for user in limit.users}
@@ -344,12 +350,16 @@ def _true(part: Part) -> bool:
     return str(part.value).lower() == "true"
 
 
-def _user(pod: Pod) -> str:
+def _without_root(path: str) -> str:
+    return path.removeprefix(f"{_ROOT}.")
+
+
+def _user(pod: Part) -> str:
     """Return the user of a pod; empty if it does not say it."""
-    info = marked(pod.part, (_USER_INFO,))
+    info = marked(pod, (_USER_INFO,))
     try:
         value: Any = json.loads(info) if info else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         value = {}
     user = value.get("user") if isinstance(value, dict) else None
-    return user if isinstance(user, str) else marked(pod.part, (_USER,))
+    return user if isinstance(user, str) else marked(pod, (_USER,))

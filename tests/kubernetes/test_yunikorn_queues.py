@@ -175,6 +175,47 @@ partitions:
     assert any("1 YuniKorn childtemplate has maxapplications" in note for note in result.notes)
 
 
+def test_a_path_from_the_root_has_no_other_queue_above(folder: Path) -> None:
+    """The parent of the rule counts for the plain name "x" alone."""
+    text = """
+partitions:
+- name: default
+  placementrules:
+  - {name: provided, create: true, parent: {name: fixed, value: root.spaces}}
+  queues: [{name: spaces, parent: true}, {name: lab}]
+"""
+    queues = by_name(imported(folder, text, [in_queue("p", "root.lab", "bio"), in_queue("q", "x", "chem")]))
+    assert (queues["bio"].parent, queues["spaces.x"].parent) == ("lab", "spaces")
+
+
+def test_no_queue_is_made_below_a_leaf(folder: Path) -> None:
+    """YuniKorn refuses "lab.x" below the leaf "lab": its pod is in no queue, and a note says so."""
+    text = "partitions: [{name: default, placementrules: [{name: provided, create: true}], queues: [{name: lab}]}]"
+    result = imported(folder, text, [in_queue("p", "root.lab.x", "bio"), in_queue("q", "root.lab", "chem")])
+    assert sorted(by_name(result)) == ["bio", "chem", "lab"]
+    assert "1 pod in no queue of YuniKorn: in the root, beside its queues" in result.notes
+
+
+def test_queues_of_users(folder: Path) -> None:
+    """The queue of "ada.l" is "users.ada_dot_l"; who names no user is where the next rule says. Filters are not read, and named."""
+    text = """
+partitions:
+- name: default
+  placementrules:
+  - {name: user, create: true, filter: {type: deny, users: [root]}, parent: {name: fixed, value: users}}
+  - {name: fixed, value: rest}
+  queues: [{name: users, parent: true}, {name: rest}]
+"""
+    info = '{"user": "ada.l", "groups": []}'
+    pods = [in_queue("p", "", "bio", annotations={"yunikorn.apache.org/user.info": info}), in_queue("q", "", "chem")]
+    pods.append(in_queue("r", "", "math", annotations={"yunikorn.apache.org/user.info": "[" * 100_000}))
+    result = imported(folder, text, pods)
+    queues = by_name(result)
+    assert (queues["bio"].parent, queues["chem"].parent, queues["math"].parent) == ("users.ada_dot_l", "rest", "rest")
+    assert 'the placement rule "user" does not count for pods that name no user' in result.notes
+    assert 'the filter of the placement rule "user" is not read: the rule counts for all users' in result.notes
+
+
 def test_limits_of_users(folder: Path) -> None:
     """ada has at most 4 cores in the whole cluster, everyone else 2; a note counts ben, whose pods are in two queues, and groups."""
     text = """
