@@ -90,6 +90,7 @@ class Qos:
         The QOS whose jobs it preempts.
     over_time : tuple of str
         Budgets over time that it has.
+    flags : tuple of str
     """
 
     part: Part
@@ -125,6 +126,11 @@ class Qos:
         return replace(self, together=together, user=user, account=account, job=job, node=node, least=least)
 
     @property
+    def tres(self) -> set[str]:
+        """The TRES that it limits."""
+        return {tres for own in (*(each.tres for each in self.limits), self.job, self.node, self.least) for tres in own}
+
+    @property
     def limits(self) -> tuple[QosLimits, QosLimits, QosLimits]:
         """Its limits of several jobs: of all, of a user, of an account."""
         return self.together, self.user, self.account
@@ -144,8 +150,11 @@ def read_qos(path: str | os.PathLike[str] | None, account: Account, total: Mappi
     account.summary["QOS"] = len(found)
     relative = [name for name, each in found.items() if each.relative]
     if relative and total is not None:
+        lost = sorted({tres for name in relative for tres in found[name].tres if tres not in total})
         found = {name: each.of(total) for name, each in found.items()}
         account.note(f"limits of the QOS {joined(sorted(relative), 5)} are percentages (Relative): counted of what all nodes here have")
+        if lost:
+            account.note(f"no node here has {joined(lost, 5)}: percentages of it in the QOS {joined(sorted(relative), 5)} do not count")
     strange = sorted({flag for each in found.values() for flag in each.flags if _plain(flag) not in _FLAGS})
     if strange:
         account.note(f"QOS have the flags {joined(strange, 5)}, which this import does not know: they do not count")

@@ -149,6 +149,11 @@ def test_percentages_and_flags(tmp_path: Path, slurm: Sacctmgr) -> None:
     assert "name=small" not in export.files["limits"]
     found = fo.import_slurm(tmp_path / "nodes.json", tmp_path / "jobs.json", qos=table)
     assert any("QOS have the flags Odd, which this import does not know" in note for note in found.notes)
+    assert not any("no node here has" in note for note in found.notes)
+    lost = tmp_path / "lost.txt"
+    lost.write_text("Name|Flags|GrpTRES|MaxTRESPU\nnormal|||\nsmall|Relative|gres/nope=50,cpu=25|license/x=20\n")
+    found = fo.import_slurm(tmp_path / "nodes.json", tmp_path / "jobs.json", qos=lost)
+    assert "no node here has gres/nope and license/x: percentages of it in the QOS small do not count" in found.notes
     table.write_text(table.read_text().replace("1-00:00:00", "soon"))
     with pytest.raises(InvalidInstance, match=r"line 4: MaxWall: .*not a length of time"):
         fo.import_slurm(tmp_path / "nodes.json", tmp_path / "jobs.json", qos=table)
