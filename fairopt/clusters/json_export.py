@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -138,8 +139,8 @@ def read_json(path: str | os.PathLike[str], command: str) -> Part:
     return parse_json(read_text(path), path, command)
 
 
-def parse_json(text: str, path: Path, command: str) -> Part:
-    """Read the text of an export, as `read_json`."""
+def parse_json(text: str, path: Path, command: str, *, mapping: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Part:
+    """Read the text of an export, as `read_json`; ``mapping`` makes a mapping of its entries, where a name may be there twice."""
     start = text.lstrip()[:200].lower()
     if not start:
         raise InvalidInstance(f"{path}: the file is empty; export it again: {command}")
@@ -151,7 +152,7 @@ def parse_json(text: str, path: Path, command: str) -> Part:
         line = text.count("\n", 0, half) + 1
         raise InvalidInstance(f"{path}, line {line}: {HALF_CHARACTER.format(text[half : half + 6])}, or export it again: {command}")
     try:
-        return Part(json.loads(text, parse_constant=_no_number), str(path))
+        return Part(json.loads(text, parse_constant=_no_number, object_pairs_hook=mapping), str(path))
     except json.JSONDecodeError as error:
         ended = not text[error.pos :].strip() or error.msg.startswith("Unterminated")
         what = "the JSON ends too early: the export was cut off" if ended else f"this is not JSON: {error.msg}"

@@ -29,12 +29,13 @@ from fairopt.htcondor.priorities import Priority
 from fairopt.instance.queues import Queue
 from fairopt.wording import joined, named
 
-__all__ = ["NONE", "Group", "Groups", "groups_of_config", "groups_of_priorities", "limits_of_config", "read_config"]
+__all__ = ["NONE", "Group", "Groups", "bound_of", "groups_of_config", "groups_of_priorities", "limits_of_config", "read_config"]
 
 NONE = "<none>"
 _LINE = re.compile(r"\s*([A-Za-z_][\w.]*)\s*=\s*(.*?)\s*", re.DOTALL)
 _MACRO = re.compile(r"\$\(([^()$:]+)(?::([^()$]*))?\)")
 _TRUE, _FALSE = ("true", "t", "yes", "1"), ("false", "f", "no", "0", "")
+_DEFAULT_LIMIT = "concurrency_limit_default"
 _DEEPEST = 20  # macros within macros
 _LONGEST = 10_000
 
@@ -150,14 +151,27 @@ def groups_of_priorities(priorities: Iterable[Priority], path: str | os.PathLike
 
 
 def limits_of_config(macros: Mapping[str, str], path: str | os.PathLike[str]) -> dict[str, float]:
-    """Return the concurrency limits of a configuration by name; "" is the default."""
+    """Return the concurrency limits of a configuration by name; "small." is the default of small.NAME, "" that of all."""
     found = {
         name.removesuffix("_limit"): _number(value, path, name.upper())
         for name, value in macros.items()
         if name.endswith("_limit") and re.fullmatch(r"\d{1,18}(\.\d+)?", value)
     }
-    default = macros.get("concurrency_limit_default")
-    return found | ({"": _number(default, path, "CONCURRENCY_LIMIT_DEFAULT")} if default else {})
+    for name, value in macros.items():
+        first, sign, kind = name.partition(_DEFAULT_LIMIT)
+        if sign and not first and value and kind[:1] in ("", "_"):
+            found[f"{kind[1:]}." if kind else ""] = _number(value, path, name.upper())
+    return found
+
+
+def bound_of(name: str, limits: Mapping[str, float]) -> float | None:
+    """Return the bound of a concurrency limit: its own, else the default of its kind, else that of all; None if there is none.
+
+    >>> [bound_of(name, {"matlab": 5, "small.": 3, "": 10}) for name in ("matlab", "small.x", "ansys")], bound_of("ansys", {})
+    ([5, 3, 10], None)
+    """
+    kind, dot, _ = name.partition(".")
+    return next((limits[key] for key in (name, kind + dot if dot else "", "") if key in limits), None)
 
 
 def _number(text: str, path: str | os.PathLike[str], key: str) -> float:

@@ -33,7 +33,7 @@ from fairopt.clusters.shapes import SOMEWHERE, Tasks
 from fairopt.errors import InvalidInstance
 from fairopt.htcondor.ads import read_ads
 from fairopt.htcondor.fields import JOB, SLOT, see
-from fairopt.htcondor.groups import Groups, groups_of_config, groups_of_priorities, limits_of_config, read_config
+from fairopt.htcondor.groups import Groups, bound_of, groups_of_config, groups_of_priorities, limits_of_config, read_config
 from fairopt.htcondor.jobs import OWNERS, Job, read_job
 from fairopt.htcondor.priorities import read_priorities
 from fairopt.htcondor.requirements import Requirements
@@ -132,12 +132,9 @@ def import_htcondor(
     place, kinds, unlimited = [], [], Counter[str]()
     for job in able:
         place.append(where.row(job.ad.values))
-        counts = [
-            Counts(f"concurrency/{name}", most.get(name, most.get("", 0.0)), amount=amount)
-            for name, amount in job.limits.items()
-            if name in most or "" in most
-        ]
-        unlimited.update(name for name in job.limits if name not in most and "" not in most)
+        bounds = {name: bound_of(name, most) for name in job.limits}
+        counts = [Counts(f"concurrency/{name}", bound, amount=job.limits[name]) for name, bound in bounds.items() if bound is not None]
+        unlimited.update(name for name, bound in bounds.items() if bound is None)
         kinds.append(limits.kind(" ".join(f"{amount:g} {name}" for name, amount in job.limits.items()), counts))
     where.note(account)
     _note(able, unlimited, account)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,11 +41,16 @@ class Requirements:
         self._same: dict[bytes, int] = {}
         self._kinds: dict[tuple[str, ...], tuple[IntArray, list[Slot]]] = {}  # of slots that are alike in some attributes
         self._unread: Counter[str] = Counter()
+        self._of_slots: dict[str, dict[str, None]] = {}  # the expressions that an attribute is in slots
+        for slot in slots:
+            for name, value in slot.values.items():
+                if is_expression(value):
+                    self._of_slots.setdefault(name, {})[value] = None
 
     def row(self, job: Mapping[str, Any]) -> int:
         """Return the row of a job with these attributes."""
         text = job.get("requirements", True)
-        names = _names(text, job)
+        names = _names(text, job, self._of_slots)
         key = (repr(text), *((name, repr(job.get(name))) for name in names))
         if key not in self._rows:
             allowed, reason = self._allowed(text, job, tuple(names))
@@ -85,8 +90,8 @@ class Requirements:
             account.note(f"the Requirements of {plural(rest, 'other job')} are not understood, and do not count")
 
 
-def _names(text: object, job: Mapping[str, Any]) -> list[str]:
-    """Return the names in an expression, and in the expressions of a job that it refers to."""
+def _names(text: object, job: Mapping[str, Any], of_slots: Mapping[str, Iterable[str]]) -> list[str]:
+    """Return the names in an expression, and in the expressions of a job and of slots that it refers to."""
     found: dict[str, None] = {}
     left = [text]
     while left:
@@ -95,5 +100,5 @@ def _names(text: object, job: Mapping[str, Any]) -> list[str]:
             for name in dict.fromkeys(map(str.lower, _NAME.findall(str(each)))):
                 if name not in found:
                     found[name] = None
-                    left.append(job.get(name))
+                    left += [job.get(name), *of_slots.get(name, ())]
     return sorted(found)

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from fairopt.clusters.json_export import Part, parse_json
 from fairopt.errors import InvalidInstance
@@ -48,12 +48,28 @@ def _read(path: Path, command: str) -> Part:
     """Read an answer; PBS writes what strtod takes for a number without quotes, such as the name 007, which is no JSON."""
     text = read_text(path)
     try:
-        return parse_json(text, path, command)
+        return parse_json(text, path, command, mapping=_with_all_limits)
     except InvalidInstance:
         quoted = _BARE.sub(lambda match: match[0] if _JSON.fullmatch(match[2]) else f'{match[1]}"{match[2]}"', text)
         if quoted == text:
             raise
-        return parse_json(quoted, path, command)
+        return parse_json(quoted, path, command, mapping=_with_all_limits)
+
+
+def _with_all_limits(entries: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return entries by name; PBS writes each limit of an attribute under the name again.
+
+    >>> _with_all_limits([("max_run", "[o:PBS_ALL=8]"), ("max_run", "[u:ann=2]"), ("started", "True")])
+    {'max_run': '[o:PBS_ALL=8],[u:ann=2]', 'started': 'True'}
+    """
+    found = dict(entries)
+    if len(found) < len(entries):
+        limits: dict[str, list[str]] = {}
+        for name, value in entries:
+            if isinstance(value, str) and value.startswith("["):
+                limits.setdefault(name, []).append(value)
+        found |= {name: ",".join(values) for name, values in limits.items()}
+    return found
 
 
 def _is_empty(answer: Part) -> bool:

@@ -103,6 +103,8 @@ def _chunk(text: str) -> Chunk:
         if name in SAYS_NOTHING:
             continue
         if found is None:
+            if name in _NAMES or name in _IN_BYTES:
+                raise ValueError(f'"{each[:40]}" is no amount, such as 8 or 16gb')
             words[name] = value.lower()
         else:
             amounts[renamed(name)] = found

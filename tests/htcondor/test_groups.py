@@ -103,6 +103,13 @@ def test_concurrency_limits(tmp_path: Path) -> None:
     jobs = [*many(1, "ada", ConcurrencyLimits="matlab"), *many(2, "ben")]
     found = import_ads(tmp_path, [slot("slot1@w", 16)], jobs, "MATLAB_LIMIT = 3\n")
     assert solved(found) == {"ada": 3, "ben": 13}
+    small = import_ads(
+        tmp_path,
+        [slot("slot1@w", 16)],
+        many(1, "ada", ConcurrencyLimits="small.a"),
+        "CONCURRENCY_LIMIT_DEFAULT = 9\nCONCURRENCY_LIMIT_DEFAULT_SMALL = 2\n",
+    )
+    assert solved(small) == {"ada": 2}
     assert any("count in the concurrency limit matlab" in note for note in import_ads(tmp_path, [slot("slot1@w", 16)], jobs).notes)
 
 

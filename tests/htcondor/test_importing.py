@@ -149,6 +149,12 @@ def test_whole_numbers_of_slots_stay_whole(tmp_path: Path) -> None:
     assert where(import_ads(tmp_path, slots, jobs)) == {"u1": "b", "u2": "a"}
 
 
+def test_attributes_of_slots_that_are_expressions(tmp_path: Path) -> None:
+    """They are the same text in all slots, and say what each of them has."""
+    slots = [slot(f"slot1@{name}", cpus, Large="/Expr(Cpus > 8)/") for name, cpus in (("a", 16), ("b", 4))]
+    assert where(import_ads(tmp_path, slots, [job(1, "u1", Requirements="/Expr(TARGET.Large)/")])) == {"u1": "a"}
+
+
 def test_lines_of_json_and_an_empty_queue(tmp_path: Path) -> None:
     """condor_q -jsonl writes an ad in each line, and nothing where no job is."""
     import_ads(tmp_path, [slot("slot1@w")], [job(1)])

@@ -202,6 +202,12 @@ def test_names_that_look_like_numbers(tmp_path: Path) -> None:
         assert fo.import_pbs(tmp_path / "nodes.json", tmp_path / "jobs.json", users=users).owners == (owner,)
 
 
+def test_chunks_with_no_amount(tmp_path: Path) -> None:
+    """What is no number of CPUs is refused, and not taken for a word."""
+    with pytest.raises(fo.InvalidInstance, match=r'"ncpus=-1" is no amount, such as 8 or 16gb'):
+        import_records(tmp_path, [vnode("a")], [job(1, "1:ncpus=-1")])
+
+
 def test_an_unknown_owner_and_another_answer(tmp_path: Path) -> None:
     """What to give instead; which command makes the JSON, where the text of PBS is given."""
     with pytest.raises(fo.InvalidInstance, match=r'users is "team"; give user, group, .* or queue'):

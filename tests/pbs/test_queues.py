@@ -40,6 +40,15 @@ def test_amounts_of_each_user_and_of_one(tmp_path: Path) -> None:
     assert solved(found) == {"ann": 3, "ben": 1, "carl": 4}
 
 
+def test_limits_under_one_name(tmp_path: Path) -> None:
+    """PBS writes each limit of an attribute under its name again, which JSON does not provide for: all of them count."""
+    (tmp_path / "queues.json").write_text(
+        '{"Queue": {"workq": {"max_run": "[o:PBS_ALL=6]", "max_run": "[u:ann=2]", "max_run": "[u:ben=1]"}}}'
+    )
+    bounds = holders(tmp_path / "queues.json", "Queue")["workq"].bounds
+    assert bounds == {("", "o"): {"PBS_ALL": 6}, ("", "u"): {"ann": 2, "ben": 1}}
+
+
 def test_numbers_of_jobs_groups_and_projects(tmp_path: Path) -> None:
     """A job of two chunks is two tasks, which count half a job each; both forms of names of attributes."""
     queues = [("workq", QUEUE | {"max_run": "[g:PBS_GENERIC=1],[p:p1=2]", "max_run_res.ncpus": "[p:PBS_GENERIC=100]"})]
