@@ -193,7 +193,7 @@ def import_slurm(
 
     offered = reserved.offered(up, [job for job, _ in kept], account)
     allowed: dict[tuple[Any, ...], BoolArray] = {}
-    place_of = [(job.constraints, reserved.key(job)) for job, _ in kept]
+    place_of: list[tuple[Any, ...]] = [(job.constraints, reserved.key(job)) for job, _ in kept]
     for (job, _), place in zip(kept, place_of, strict=True):
         if place not in allowed:
             allowed[place] = allowed_nodes(job, offered, member, reserved.opens)
@@ -201,6 +201,13 @@ def import_slurm(
     on_nodes = [all_sizes.of(job, allowed[place]) for (job, _), place in zip(kept, place_of, strict=True)]
     all_sizes.note()
     shards = Shards(listed, account)
+    anywhere, allowed = allowed, {}
+    for j, (job, _) in enumerate(kept):
+        pieces = shards.asked(job, on_nodes[j])
+        place = (*place_of[j], pieces)
+        if place not in allowed:
+            allowed[place] = shards.where(pieces, anywhere[place_of[j]], offered)
+        place_of[j] = place
     on_nodes = shards.sizes([job for job, _ in kept], on_nodes, [allowed[place] for place in place_of], offered)
     offered = without_pieces(offered)
     generic = sorted({name for size in on_nodes for name in size.demand} - {"cpu", "memory"})

@@ -3,8 +3,8 @@
 A piece and its GPU are one device: a GPU that a job has is not there in pieces, and one that is shared is not there as a whole. So pieces
 are counted in GPUs. With k pieces of a card, s of them are the part s/k of one card, which takes what `effective_part` says.
 
-``Gres=gpu:a100:4,shard:a100:40`` are 10 pieces of each card. Without types, or where a job names none on a node with several, the card
-with the fewest pieces counts, on which it fits as on every other.
+``Gres=gpu:a100:4,shard:a100:40`` are 10 pieces of each card. Without types, or where a job names none on a node with several, of the cards
+that have enough pieces for the job that with the fewest counts.
 
 >>> pieces_of([("gpu", "a100", 4.0), ("shard", "a100", 40.0)])
 {'shard': 10, 'shard:a100': 10}

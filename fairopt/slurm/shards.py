@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from fairopt.wording import figure, joined, plural
 __all__ = ["Shards", "without_pieces"]
 
 _MOST = 4  # examples in a note
+_Asked: TypeAlias = tuple[tuple[str, tuple[str, ...], float], ...]
+"""Pieces that a job asks for on a node: "shard", the types ("shard:a100"; none: any), and how many."""
 
 
 def without_pieces(nodes: Iterable[Node]) -> list[Node]:
@@ -46,29 +49,55 @@ class Shards:
         self._some: Counter[tuple[str, float, int, float]] = Counter()  # jobs by what they have: pieces, how many, of how many; of a card
         self._differ, self._several = 0.0, 0.0
 
+    def asked(self, job: Job, size: Size) -> _Asked:
+        """Return the pieces that a job asks for on a node; one that has nodes to itself asks for none, and has those that are there."""
+        return () if job.request.exclusive else self._has(job, size)
+
+    def _has(self, job: Job, size: Size) -> _Asked:
+        if not self._nodes:
+            return ()
+        types = [kind.removeprefix(CARD) for kind in job.types if kind.startswith(f"{CARD}:")]
+        return tuple((name, tuple(f"{name}{kind}" for kind in types), size.demand[name]) for name in PIECES if size.demand.get(name))
+
+    def where(self, asked: _Asked, allowed: BoolArray, nodes: Sequence[Node]) -> BoolArray:
+        """Return where a job may run that asks for pieces, (nodes,): on nodes that have some, on a card that has enough if any does."""
+        for name, kinds, amount in asked:
+            most = np.array(
+                [max(self._numbers(node.name, name, kinds), default=0) if there else 0 for node, there in zip(nodes, allowed, strict=True)]
+            )
+            if most.any():
+                allowed = np.asarray(most >= (amount if most.max() >= amount else 1))
+        return allowed
+
+    def _numbers(self, node: str, name: str, kinds: Sequence[str]) -> set[int]:
+        """Return how many pieces the cards of a node have, of these types or of all; empty: it has no such pieces."""
+        pieces = self._nodes[node].pieces if node in self._nodes else {}
+        if name not in pieces:
+            return set()
+        return {pieces.get(kind, pieces[name]) for kind in kinds or [each for each in pieces if each.startswith(f"{name}:")] or [name]}
+
     def sizes(self, jobs: Sequence[Job], sizes: Sequence[Size], allowed: Sequence[BoolArray], nodes: Sequence[Node]) -> list[Size]:
         """Return the sizes of jobs in cards.
 
         Parameters
         ----------
         allowed : sequence of arrays (nodes,)
-            Where each job may run.
+            Where each job may run (`where`).
         """
         if not self._nodes:
             return list(sizes)
         return [self._size(job, size, where, nodes) for job, size, where in zip(jobs, sizes, allowed, strict=True)]
 
     def _size(self, job: Job, size: Size, allowed: BoolArray, nodes: Sequence[Node]) -> Size:
-        has = [name for name in PIECES if size.demand.get(name)]
+        has = self._has(job, size)
         if not has:
             return size
         names = [name for name in job.on if name in self._nodes] or [nodes[i].name for i in np.flatnonzero(allowed).tolist()]
-        cards = [self._nodes[name].pieces for name in names if name in self._nodes]
         pieces: dict[str, int] = {}
         differ = False
-        for name in has:
-            kinds = [f"{name}{kind.removeprefix(CARD)}" for kind in job.types if kind.startswith(f"{CARD}:")]
-            numbers = {each.get(kind, each[name]) for each in cards if name in each for kind in kinds or [name]}
+        for name, kinds, amount in has:
+            numbers = set[int]().union(*(self._numbers(node, name, kinds) for node in names))
+            numbers = {number for number in numbers if number >= amount} or numbers
             differ |= len(numbers) > 1
             pieces |= {name: min(numbers)} if numbers else {}
         demand = size.demand
@@ -100,7 +129,7 @@ class Shards:
         if self._differ:
             self._account.note(
                 f"{plural(self._differ, 'job')} may run on cards with different numbers of pieces: counted with the card that has the "
-                "fewest, an approximation"
+                "fewest of those that have enough, an approximation"
             )
         if self._several:
             self._account.note(

@@ -79,6 +79,23 @@ def test_jobs_that_run_have_the_pieces_of_their_cards(tmp_path: Path) -> None:
     assert any("1 job may run on cards with different numbers of pieces" in note for note in result.notes)
 
 
+def test_pieces_lie_where_a_card_has_enough(tmp_path: Path) -> None:
+    """5 shards fit on a card of 10, not of 4, and n3 has none: 2 GPUs run 2 jobs each. 13 need two cards. --exclusive takes n3, too."""
+    nodes = [node("n1", gres="gpu:2,shard:20"), node("n2", gres="gpu:1,shard:4"), node("n3", gres="gpu:4")]
+    result = import_records(tmp_path, nodes, [pieces(1, 5, array_task_string="1-9"), pieces(2, 3, account="b")])
+    instance = result.instance
+    assert {name: user["demand"]["gpu"] for name, user in by_user(result).items()} == {"a": 0.5, "b": 1}
+    assert [[instance.servers[i] for i in row.nonzero()[0]] for row in instance.eligibility] == [["n1"], ["n1", "n2"]]
+    alone = import_records(tmp_path, nodes, [pieces(1, 5, array_task_string="1-9")]).instance
+    assert fo.solve(alone, "drfh").tasks_per_user.tolist() == pytest.approx([4])
+    assert not any("more pieces than a card has" in note for note in result.notes)
+    large = import_records(tmp_path, [nodes[0], nodes[2]], [pieces(1, 13)])
+    assert [large.instance.servers[i] for i in large.instance.eligibility[0].nonzero()[0]] == ["n1"]
+    assert any("1 job asks for more pieces than a card has" in note for note in large.notes)
+    whole = import_records(tmp_path, nodes, [job(1, "cpu=1,mem=1G,node=1", shared=["none"])])
+    assert whole.instance.eligibility.sum() == 3
+
+
 def test_exclusive_jobs_have_the_cards(tmp_path: Path) -> None:
     """All GPUs of a node, and no pieces beside them."""
     (user,) = by_user(import_records(tmp_path, LAB, [job(1, "cpu=1,mem=1G,node=1", shared=["none"])])).values()
