@@ -44,6 +44,7 @@ _MARKS = (
 )
 _HELD = "was held for a time, and the log does not say when"
 _RUNNING = (2, 6, 7)
+_LAST = 95_617_584_000.0  # the year 5000, in seconds since 1970
 _PROVISIONED = {"CpusProvisioned": ("cpu", 1.0), "MemoryProvisioned": ("memory", 1024.0), "GPUsProvisioned": ("gpu", 1.0)}
 
 _Times = tuple[float, float, float]
@@ -193,13 +194,13 @@ def _demand(ad: Ad, cluster: Instance) -> list[float]:
 def _times(ad: Ad) -> list[_Times]:
     """Return the runs of a job; one that never started has no start."""
     status = ad.number("JobStatus", 4.0)
-    submit = ad.number("QDate", np.nan)
-    first = ad.number("JobStartDate", np.nan) or np.nan
-    start = ad.number("JobCurrentStartDate", np.nan) or first
-    changed = ad.number("EnteredCurrentStatus", np.nan) or np.nan
+    submit = _seconds(ad, "QDate", np.nan)
+    first = _seconds(ad, "JobStartDate", np.nan) or np.nan
+    start = _seconds(ad, "JobCurrentStartDate", np.nan) or first
+    changed = _seconds(ad, "EnteredCurrentStatus", np.nan) or np.nan
     runs, waits = status in _RUNNING, status in (1, 5)
-    end = np.nan if runs or waits else ad.number("CompletionDate", 0.0) or changed
-    wall = ad.number("RemoteWallClockTime", 0.0)
+    end = np.nan if runs or waits else _seconds(ad, "CompletionDate", 0.0) or changed
+    wall = _seconds(ad, "RemoteWallClockTime", 0.0)
     if np.isnan(start):
         return [(submit, np.nan, end)]
     if waits:  # it ran, and waits again: all its runs are over
@@ -210,6 +211,14 @@ def _times(ad: Ad) -> list[_Times]:
     if first < start and before > 0:
         return [(submit, first, min(first + before, start)), (first + before if first + before < start else start, start, end)]
     return [(submit, start, end)]
+
+
+def _seconds(ad: Ad, name: str, default: float) -> float:
+    """Return a time in seconds since 1970, or a length of time."""
+    found = ad.number(name, default)
+    if found > _LAST:
+        ad.get(name).refuse(f"expected seconds up to the year 5000, found {found:g}")
+    return found
 
 
 def _row(cluster: Instance, host: str, known: dict[str, int]) -> int:

@@ -67,6 +67,12 @@ def test_runs_of_a_job(tmp_path: Path) -> None:
     assert runs(tmp_path, removed) == [[0, 10, 35]]
 
 
+def test_jobs_of_several_access_points(tmp_path: Path) -> None:
+    """Two jobs of one number, which ran at the same time, are no runs of one job."""
+    ads = [ended(1, owner, 0, 0, 60, GlobalJobId=f"{point}#1.0#1") for owner, point in (("ada", "ap1"), ("ben", "ap2"))]
+    assert read_htcondor_log([written(tmp_path, *ads)], CLUSTER).job.tolist() == ["1.0 of ap1", "1.0 of ap2"]
+
+
 def test_what_was_given_counts_before_what_was_asked_for(tmp_path: Path) -> None:
     """A dynamic slot may have more than the job asked for."""
     given = ended(1, "ada", 0, 0, 9, cpus=1, memory=100, CpusProvisioned=2, MemoryProvisioned=1024)
@@ -103,6 +109,7 @@ def test_several_files_lines_and_groups_without_an_import(tmp_path: Path) -> Non
     ("change", "message"),
     [
         ({"RequestCpus": "/Expr(f(1))/"}, r"history\.json: \[0\]\.RequestCpus: .*the function f is not known"),
+        ({"CompletionDate": 1e12}, r"history\.json: \[0\]\.CompletionDate: expected seconds up to the year 5000, found 1e\+12"),
         ({"QDate": "yesterday"}, r"history\.json: \[0\]\.QDate: expected a number"),
         ({"LastRemoteHost": "slot1@w9"}, r'history\.json: \[0\]: .*it ran on "slot1@w9", which the cluster does not have'),
     ],
