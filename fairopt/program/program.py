@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -164,7 +164,8 @@ class Program(ShowsItself):
         >>> ruled.down_closed, ruled.limits.matrix.toarray()[-1].tolist()
         (False, [-1.0, 2.0])
         """
-        return with_rows(self, [StatedRow.of(self, name, coefficients, bound, sense)])
+        row = StatedRow.of(self, name, coefficients, bound, cast("Sense", "None") if sense is None else sense)  # None would be a limit
+        return with_rows(self, [row])
 
     def with_rows(self, rules: Sequence[tuple[str, FloatArray, Sense, float]]) -> Program:
         """Return the program with rules: of each the name, the coefficients, (pairs,), the sense and the bound."""

@@ -15,6 +15,7 @@ the program of another instance, where a user has left or a server has been spli
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -87,7 +88,7 @@ class StatedRow:
         if not isinstance(name, str) or not name.strip():
             raise InvalidInstance(f"the name of a {word} is {written(name)}; give a text that says what it is about")
         where = f"the {word} {named(name)}"
-        if sense is not None and sense not in SIGNS:
+        if sense is not None and not (isinstance(sense, str) and sense in SIGNS):
             raise InvalidInstance(f"{where}: its sense is {written(sense)}; give <=, == or >=")
         if any(_is_taken(program, each) for each, _ in _sides(name, sense)):
             raise InvalidInstance(f"the program has a limit {named(name)} already; give this one another name")
@@ -216,7 +217,7 @@ def _by_pair(program: Program, where: str, coefficients: npt.ArrayLike) -> tuple
 
 def _is_finite(value: Any) -> bool:
     number: Any = value
-    return isinstance(value, Real) and not isinstance(value, bool) and bool(float("-inf") < number < float("inf"))
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(abs(number) <= sys.float_info.max)
 
 
 def _is_amount(value: Any) -> bool:

@@ -203,6 +203,10 @@ def test_rows_of_programs_are_as_given() -> None:
         ({("a", "s"): "two"}, "<=", 1, "is 'two'; give finite numbers"),
         ({("a", "s"): 1}, "<=", float("inf"), "its bound is inf; give a finite number"),
         ({("a", "s"): 1}, "<", 1, "its sense is '<'; give <=, == or >="),
+        ({("a", "s"): 1}, None, 1, "its sense is 'None'; give <=, == or >="),
+        ({("a", "s"): 1}, ["<="], 1, r"its sense is \['<='\]; give <=, == or >="),
+        pytest.param({("a", "s"): 1}, "<=", 10**400, "its bound is a number beyond 1e308; give", id="huge bound"),
+        ({("a", "s"): -(10**400)}, "<=", 1, "the coefficient of a on s is a number beyond 1e308; give"),
     ],
 )
 def test_wrong_rows_are_refused(coefficients: Any, sense: Any, bound: float, message: str) -> None:
