@@ -153,6 +153,8 @@ class YuniKorn(SchedulerQueues):
         found = {}
         for key, each in part.entries().items():
             resource = "cpu" if key == "vcore" else key
+            if resource in found:
+                each.refuse("vcore and cpu are the same resource; give one of them")
             found[resource] = in_units(resource, quantity(each))
         return found
 
@@ -172,15 +174,13 @@ class YuniKorn(SchedulerQueues):
         own = properties.get("application.sort.priority").value
         if str(own or "").lower() == "disabled" or (own is None and path and above in self._unsorted):
             self._unsorted.add(path)
-        policy = str(properties.get(_POLICY).value or "fifo").lower()
-        if policy not in _ORDERS:
-            properties.get(_POLICY).refuse(f'there is no policy "{brief(policy)}"; the policies are fifo and fair')
-        return policy
+        return _policy(properties)
 
     def _read_template(self, path: str, part: Part) -> None:
         if part.get("childtemplate").value:
             self._templates[path] = part["childtemplate"]
             self._see(TEMPLATE, part["childtemplate"], path)
+            _policy(part["childtemplate"].get("properties"))
 
     def _read_limits(self, path: str, part: Part) -> None:
         for each in part.get("limits").items():
@@ -276,8 +276,7 @@ class YuniKorn(SchedulerQueues):
         steps = path.split(".")
         parent = next((".".join(steps[:n]) for n in range(len(steps) - 1, 0, -1) if ".".join(steps[:n]) in self._parents), "")
         template = next((self._templates[each] for each in _upwards(parent) if each in self._templates), Part(None, "childtemplate"))
-        policy = str(template.get("properties").get(_POLICY).value or "fifo").lower()
-        self.queues.append(self._queue(template, path, parent, policy))
+        self.queues.append(self._queue(template, path, parent, _policy(template.get("properties"))))
         self._leaves[path.lower()] = path
         return path
 
@@ -344,6 +343,14 @@ def _upwards(path: str) -> Iterator[str]:
         yield path
         path = path.rpartition(".")[0]
     yield ""
+
+
+def _policy(properties: Part) -> str:
+    """Return the policy of a queue by its properties, or by those of its template."""
+    policy = str(properties.get(_POLICY).value or "fifo").lower()
+    if policy not in _ORDERS:
+        properties.get(_POLICY).refuse(f'there is no policy "{brief(policy)}"; the policies are fifo and fair')
+    return policy
 
 
 def _true(part: Part) -> bool:

@@ -282,6 +282,14 @@ partitions:
             'there is no policy "random"',
         ),
         (
+            "partitions: [{name: default, queues: [{name: a, childtemplate: {properties: {application.sort.policy: random}}}]}]",
+            r'childtemplate.properties\["application.sort.policy"\]: there is no policy "random"',
+        ),
+        (
+            "partitions: [{name: default, queues: [{name: a, resources: {max: {vcore: 2, cpu: 4}}}]}]",
+            "resources.max.cpu: vcore and cpu are the same resource",
+        ),
+        (
             "partitions: [{name: default, queues: [{name: a, resources: {guaranteed: {vcore: 2}, max: {vcore: 1}}}]}]",
             "less than its guarantee",
         ),
