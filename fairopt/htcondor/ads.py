@@ -59,15 +59,26 @@ class Ad:
         part = self.get(name)
         if not is_expression(part.value):
             return part.number(default)
-        try:
-            value = evaluated(part.value, self.values, {})
-        except Unreadable as error:
-            part.refuse(f'the expression "{str(part.value)[6:-2][:60]}" cannot be evaluated: {error}')
+        value = self.evaluated(name)
         if value is UNDEFINED:
             return default
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _LARGEST:
             part.refuse(f'the expression "{str(part.value)[6:-2][:60]}" is {str(value)[:20]}, and no number >= 0')
         return float(value)
+
+    def evaluated(self, name: str) -> Any:
+        """Return the value of an attribute that may be an expression of others of this ad; `UNDEFINED` if it needs others.
+
+        Raises
+        ------
+        InvalidInstance
+            It is an expression that is not understood.
+        """
+        part = self.get(name)
+        try:
+            return evaluated(part.value, self.values, {})
+        except Unreadable as error:
+            part.refuse(f'the expression "{str(part.value)[6:-2][:60]}" cannot be evaluated: {error}')
 
     def is_true(self, name: str) -> bool:
         """Return whether an attribute is true."""

@@ -139,12 +139,16 @@ def import_htcondor(
     where.note(account)
     _note(able, unlimited, account)
     running: list[tuple[int, int, float]] = []
+    strange = 0
     for j, job in enumerate(able):
         on = [_server(name, part_of, index) for name in job.slots]
         running += [(j, each, job.number / len(on)) for each in on if each is not None]
         running += [(j, SOMEWHERE, job.number)] if job.holds and not job.slots else []
-        if on and None in on:
-            account.note("some jobs run on slots that are not listed, or offer nothing: asked for, but not held")
+        strange += None in on
+    if strange:
+        account.note(
+            f"{plural(strange, 'job runs', 'jobs run')} on slots that are not listed, or offer nothing: asked for there, but not held"
+        )
     queue, forest = None, None
     if groups or known:
         whose = {_queue(job, users): (job.group, job.submitter) for job in able}

@@ -141,7 +141,10 @@ def _limits(ad: Ad) -> dict[str, float]:
     """Return how much a job counts in its concurrency limits: ``matlab:2, ansys``."""
     part = ad.get("ConcurrencyLimits")
     found: dict[str, float] = {}
-    for each in (part.text("") if not str(part.value).startswith("/Expr(") else "").replace(" ", ",").split(","):
+    text = ad.evaluated("ConcurrencyLimits") if is_expression(part.value) else part.text("")
+    if not isinstance(text, str):
+        part.refuse(f'the expression "{str(part.value)[6:-2][:60]}" is {str(text)[:20]}, and no list of limits')
+    for each in text.replace(" ", ",").split(","):
         if each:
             name, sign, number = each.partition(":")
             try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
 from fairopt.pbs.reading import text_of
-from fairopt.pbs.syntax import amount, is_size, renamed
+from fairopt.pbs.syntax import amount, is_amount, is_size, renamed
 
 __all__ = ["Host", "Vnode", "hosts_of", "read_vnode", "sizes_in", "truth"]
 
@@ -92,6 +92,8 @@ def read_vnode(part: Part) -> Vnode:
         if text.startswith("@"):
             continue
         if found is None:
+            if is_amount(resource):
+                each.refuse(f'"{text[:40]}" is no amount, such as 8 or 16gb')
             words[resource] = frozenset(truth(word.strip()) for word in text.split(","))
         else:
             offers[renamed(resource)] = found

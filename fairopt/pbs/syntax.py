@@ -16,7 +16,19 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-__all__ = ["Chunk", "amount", "chunks", "cpus_of_hosts", "indices", "is_size", "renamed", "run_limits", "state_counts", "vnodes_of"]
+__all__ = [
+    "Chunk",
+    "amount",
+    "chunks",
+    "cpus_of_hosts",
+    "indices",
+    "is_amount",
+    "is_size",
+    "renamed",
+    "run_limits",
+    "state_counts",
+    "vnodes_of",
+]
 
 _NAMES = {"ncpus": "cpu", "mem": "memory", "ngpus": "gpu"}
 _SIZE = re.compile(r"(\d{1,18})([kmgtp]?)([bw])", re.ASCII | re.IGNORECASE)
@@ -53,6 +65,11 @@ class Chunk:
 def renamed(resource: str) -> str:
     """Return the name of a resource in an instance."""
     return _NAMES.get(resource, resource)
+
+
+def is_amount(resource: str) -> bool:
+    """Return whether a resource of PBS is never a word."""
+    return resource in _NAMES or resource in _IN_BYTES
 
 
 def is_size(text: object) -> bool:
@@ -103,7 +120,7 @@ def _chunk(text: str) -> Chunk:
         if name in SAYS_NOTHING:
             continue
         if found is None:
-            if name in _NAMES or name in _IN_BYTES:
+            if is_amount(name):
                 raise ValueError(f'"{each[:40]}" is no amount, such as 8 or 16gb')
             words[name] = value.lower()
         else:

@@ -110,6 +110,10 @@ def test_concurrency_limits(tmp_path: Path) -> None:
         "CONCURRENCY_LIMIT_DEFAULT = 9\nCONCURRENCY_LIMIT_DEFAULT_SMALL = 2\n",
     )
     assert solved(small) == {"ada": 2}
+    chosen = many(1, "ada", ConcurrencyLimits='/Expr(RequestCpus > 4 ? "large" : "matlab")/')
+    assert solved(import_ads(tmp_path, [slot("slot1@w", 16)], chosen, "MATLAB_LIMIT = 3\n")) == {"ada": 3}
+    with pytest.raises(fo.InvalidInstance, match=r"ConcurrencyLimits: the expression .* is UNDEFINED, and no list of limits"):
+        import_ads(tmp_path, [slot("slot1@w", 16)], [job(1, ConcurrencyLimits="/Expr(TARGET.Licence)/")])
     assert any("count in the concurrency limit matlab" in note for note in import_ads(tmp_path, [slot("slot1@w", 16)], jobs).notes)
 
 

@@ -142,6 +142,14 @@ def test_jobs_of_several_access_points(tmp_path: Path) -> None:
         import_ads(tmp_path, [slot("slot1@w")], jobs[:1] * 2)
 
 
+def test_jobs_on_slots_that_are_not_listed(tmp_path: Path) -> None:
+    """They are asked for and not held, which is said with their number."""
+    jobs = [job(n, status=2, RemoteHost=f"slot1_{n}@{name}") for n, name in ((1, "w"), (2, "gone"), (3, "gone"))]
+    found = import_ads(tmp_path, [slot("slot1@w")], jobs)
+    assert (found.held.tolist(), found.instance.tasks.tolist()) == ([1], [3])
+    assert "2 jobs run on slots that are not listed, or offer nothing: asked for there, but not held" in found.notes
+
+
 def test_whole_numbers_of_slots_stay_whole(tmp_path: Path) -> None:
     """What a slot has is compared with kinds (=?=), and divided as whole numbers: 7 / 2 is 3."""
     slots = [slot("slot1@a", 7), slot("slot1@b", 4)]

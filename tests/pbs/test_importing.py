@@ -208,6 +208,12 @@ def test_chunks_with_no_amount(tmp_path: Path) -> None:
         import_records(tmp_path, [vnode("a")], [job(1, "1:ncpus=-1")])
 
 
+def test_vnodes_with_no_amount(tmp_path: Path) -> None:
+    """What is no size of memory is refused, and not taken for a word."""
+    with pytest.raises(fo.InvalidInstance, match=r'nodes\.a\.resources_available\.mem: "-1gb" is no amount, such as 8 or 16gb'):
+        import_records(tmp_path, [vnode("a", 8, "-1gb")], [job(1)])
+
+
 def test_an_unknown_owner_and_another_answer(tmp_path: Path) -> None:
     """What to give instead; which command makes the JSON, where the text of PBS is given."""
     with pytest.raises(fo.InvalidInstance, match=r'users is "team"; give user, group, .* or queue'):
