@@ -154,8 +154,8 @@ _importer(
 _importer(
     "htcondor",
     "Import an HTCondor pool: slots, requests and requirements of jobs; group quotas and user priorities as a tree.",
-    "--slots slots.json --jobs jobs.json --priorities userprio.txt --config config.txt -o cluster.yaml --current held.csv",
-    slots=file("condor_status -json", NEEDED),
+    "--nodes slots.json --jobs jobs.json --priorities userprio.txt --config config.txt -o cluster.yaml --current held.csv",
+    nodes=file("condor_status -json", NEEDED),
     jobs=file("condor_q -allusers -global -json", NEEDED),
     priorities=file("condor_userprio -allusers (text, -long or JSON): weights are 1 / priority factor; ceilings and floors."),
     config=file("condor_config_val -dump: GROUP_QUOTA, GROUP_ACCEPT_SURPLUS, concurrency limits."),

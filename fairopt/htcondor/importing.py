@@ -50,7 +50,7 @@ _UNITS = {"cpu": "cores", "memory": "GiB", "gpu": "GPUs"}
 
 @keeps_question
 def import_htcondor(
-    slots: str | os.PathLike[str],
+    nodes: str | os.PathLike[str],
     jobs: str | os.PathLike[str],
     priorities: str | os.PathLike[str] | None = None,
     config: str | os.PathLike[str] | None = None,
@@ -64,7 +64,7 @@ def import_htcondor(
 
     Parameters
     ----------
-    slots : path
+    nodes : path
         ``condor_status -json``.
     jobs : path
         ``condor_q -allusers -json``, of all access points: ``-global``.
@@ -114,7 +114,7 @@ def import_htcondor(
     groups = groups or ([] if priorities is None else groups_of_priorities(known, priorities))
     most = {} if config is None else limits_of_config(macros, config)
 
-    listed = account.unique(account.read(see(seen, SLOT, read_ads(slots, "slots")), read_slot, "slot"), "slot")
+    listed = account.unique(account.read(see(seen, SLOT, read_ads(nodes, "slots")), read_slot, "slot"), "slot")
     servers, part_of = servers_of(listed, account)
     names = _names(servers)
     index = {slot.name: i for i, slot in enumerate(servers)}

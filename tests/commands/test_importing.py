@@ -27,7 +27,7 @@ KINDS: dict[str, list[object]] = {
         *("--queues", EXPORTS / "pbs_queues.json", "--owners", "user"),
     ],
     "htcondor": [
-        *("--slots", EXPORTS / "htcondor_slots.json", "--jobs", EXPORTS / "htcondor_jobs.json"),
+        *("--nodes", EXPORTS / "htcondor_slots.json", "--jobs", EXPORTS / "htcondor_jobs.json"),
         *("--priorities", EXPORTS / "htcondor_priorities.json"),
     ],
     "yarn": ["--nodes", EXPORTS / "yarn_nodes.json", "--apps", EXPORTS / "yarn_apps.json"],

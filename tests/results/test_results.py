@@ -69,7 +69,7 @@ CASES: dict[str, list[tuple[Any, ...]]] = {  # command: arguments of some calls
             *("--associations", EXPORTS / "slurm_associations.json"),
         ),
         ("pbs", "--nodes", EXPORTS / "pbs_nodes.json", "--jobs", EXPORTS / "pbs_jobs.json"),
-        ("htcondor", "--slots", EXPORTS / "htcondor_slots.json", "--jobs", EXPORTS / "htcondor_jobs.json"),
+        ("htcondor", "--nodes", EXPORTS / "htcondor_slots.json", "--jobs", EXPORTS / "htcondor_jobs.json"),
         ("yarn", "--nodes", EXPORTS / "yarn_nodes.json", "--apps", EXPORTS / "yarn_apps.json"),
         ("ray", "--nodes", EXPORTS / "ray_nodes.json", "--tasks", EXPORTS / "ray_tasks.json"),
         ("openb", "--nodes", EXPORTS / "openb_nodes.csv", "--pods", EXPORTS / "openb_pods.csv"),

@@ -93,13 +93,15 @@ def test_a_polish_mends_a_rough_answer() -> None:
 
 
 def test_what_does_not_obey_says_so() -> None:
-    """Alternatives, equilibria, answers in fractions."""
+    """Alternatives and equilibria; answers in fractions obey."""
     ruled = LAB.replace(rules=["x[a] >= 2 * x[b]"])
     for notion in ("bbf", "psdsf"):
         with pytest.raises(fo.Unsupported, match=r'rule "x\[a\] >= 2 \* x\[b\]"'):
             fo.solve(ruled, notion)
-    with pytest.raises(fo.Unsupported, match="rule"):
-        fo.solve(ruled, "proportional", exact=True)
+    exact = fo.solve(ruled, "proportional", exact=True).exact
+    assert exact is not None
+    assert exact.tasks_per_user[0] >= 2 * exact.tasks_per_user[1]  # in fractions, without a tolerance
+    np.testing.assert_allclose(exact.tasks_per_user.astype(float), fo.solve(ruled, "proportional").tasks_per_user, rtol=1e-8)
     program = fo.formulate(LAB, "bbf").with_rule("twice", {("a", "s"): 1, ("b", "s"): -2}, ">=", 0)
     with pytest.raises(fo.Unsupported, match='rule "twice"'):
         fo.solve(program)
