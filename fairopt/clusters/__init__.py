@@ -13,6 +13,7 @@
 ``rounding``, ``packing``                      whole tasks near an allocation, and where they run
 ``holdings``, ``amounts``, ``names``           what each queue holds in whole units, under names that the scheduler allows
 ``exported``                                   the result of an export
+``log_cluster``the cluster of a log from its hosts alone
 ``log_records``, ``clock``                     jobs of a log as arrays, and their times
 =============================================  ====================================================================================
 """

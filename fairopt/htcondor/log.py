@@ -21,8 +21,8 @@ import numpy as np
 
 from fairopt.clusters.account import Account
 from fairopt.clusters.clock import Clock
+from fairopt.clusters.log_cluster import cluster_of_hosts
 from fairopt.clusters.log_records import Records, Unjudged, distinct, nowhere, row_places, unknown_server
-from fairopt.clusters.shapes import natural
 from fairopt.errors import InvalidInstance
 from fairopt.htcondor.ads import Ad, read_ads
 from fairopt.htcondor.jobs import name_of, owner_of, request_of, runs_outside
@@ -246,24 +246,11 @@ def cluster_of_log(slots: str | os.PathLike[str], *, lenient: bool = False) -> t
     listed = account.unique(account.read(read_ads(slots, "slots"), read_slot, "slot"), "slot")
     servers, _ = servers_of(listed, account, closed=True)
     machines: dict[str, dict[str, float]] = {}
-    for slot in sorted(servers, key=lambda slot: natural(slot.machine)):
+    for slot in servers:
         own = machines.setdefault(slot.machine, {})
         for name, amount in slot.offers.items():
             own[name] = own.get(name, 0.0) + amount
-    names = {name for own in machines.values() for name in own}
-    resources = [*(each for each in ("cpu", "memory", "gpu") if each in names), *sorted(names - {"cpu", "memory", "gpu"})]
-    if not resources:
+    cluster = cluster_of_hosts((machine, own, "") for machine, own in machines.items())
+    if cluster is None:
         raise InvalidInstance(f"{Path(slots)}: no slot has anything to share; export them again: condor_status -json > slots.json")
-    alike: dict[tuple[float, ...], list[str]] = {}
-    for machine, own in machines.items():
-        alike.setdefault(tuple(own.get(name, 0.0) for name in resources), []).append(machine)
-    cluster = Instance(
-        np.array(list(alike), float),
-        np.ones((1, len(resources))),
-        counts=[len(each) for each in alike.values()],
-        hosts=list(alike.values()),
-        users=["nobody"],
-        servers=[each[0] if len(each) == 1 else f"{each[0]} +{len(each) - 1}" for each in alike.values()],
-        resources=resources,
-    )
     return cluster, tuple(account.notes)

@@ -20,8 +20,8 @@ import numpy as np
 
 from fairopt.clusters.account import Account
 from fairopt.clusters.clock import Clock
+from fairopt.clusters.log_cluster import cluster_of_hosts
 from fairopt.clusters.log_records import Records, Unjudged, distinct, nowhere, row_places, unknown_server
-from fairopt.clusters.shapes import natural
 from fairopt.errors import InvalidInstance
 from fairopt.instance import Instance
 from fairopt.pbs.accounting import Run, read_runs
@@ -220,22 +220,8 @@ def cluster_of_log(nodes: str | os.PathLike[str], *, lenient: bool = False) -> t
     """
     account = Account(lenient)
     vnodes = account.read(read_listing(nodes, "nodes").values(), read_vnode, "node")
-    hosts = sorted(hosts_of(vnodes, account, closed=True), key=lambda host: natural(host.name))
-    names = {name for host in hosts for name, amount in host.offers.items() if amount}
-    resources = [*(each for each in ("cpu", "memory", "gpu") if each in names), *sorted(names - {"cpu", "memory", "gpu"})]
-    if not resources:
+    hosts = hosts_of(vnodes, account, closed=True)
+    cluster = cluster_of_hosts((host.name, host.offers, (host.queue, tuple(sorted(host.words.get("arch", ()))))) for host in hosts)
+    if cluster is None:
         raise InvalidInstance(f"{Path(nodes)}: no vnode has anything to share; export them again: pbsnodes -a -F json > nodes.json")
-    alike: dict[tuple[object, ...], list[str]] = {}
-    for host in hosts:
-        key = (*(host.offers.get(name, 0.0) for name in resources), host.queue, str(sorted(host.words.get("arch", ()))))
-        alike.setdefault(key, []).append(host.name)
-    cluster = Instance(
-        np.array([key[: len(resources)] for key in alike], float),
-        np.ones((1, len(resources))),
-        counts=[len(own) for own in alike.values()],
-        hosts=list(alike.values()),
-        users=["nobody"],
-        servers=[own[0] if len(own) == 1 else f"{own[0]} +{len(own) - 1}" for own in alike.values()],
-        resources=resources,
-    )
     return cluster, tuple(account.notes)
