@@ -56,12 +56,13 @@ class _File:
         """Return the answer about all queues, and add notes on what an instance does not have."""
         listed = [child for child in self.root.children if child.name in _QUEUES]
         policy = self.policy
-        if len(listed) == 1 and _name(listed[0]) == _ROOT:
+        roots = [child for child in listed if _name(child).lower() == _ROOT]
+        if roots and len(listed) == 1:
             self._see(listed[0], "root queue")
             policy = self._policy(listed[0])
             listed = _queues_in(listed[0])
-        elif any(_name(each).lower() == _ROOT for each in listed):
-            listed[1].refuse('beside the queue "root" there are other queues; put them into it')
+        elif roots:
+            roots[0].refuse('beside the queue "root" there are other queues; put them into it')
         if not listed:
             self.root.refuse('there is no queue in this file; list queues as <queue name="..."> elements')
         queues = [self._queue(child, _ROOT, 1) for child in listed]

@@ -282,6 +282,8 @@ def test_a_root_queue_in_the_allocation_file_and_memory_alone(tmp_path: Path) ->
         ("<allocations><queue name='a'><minResources>4 cores</minResources></queue></allocations>", r'"4 cores" is no amount'),
         ("<allocations><queue name='a'><minResources>-5 mb, 4 vcores</minResources></queue></allocations>", "is no amount"),
         ("<allocations><queue name='a'/><queue name='root'/></allocations>", 'beside the queue "root" there are other queues'),
+        ("<allocations><queue name='Root'/><queue name='a'/></allocations>", 'beside the queue "root" there are other queues'),
+        ("<allocations><queue name='ROOT'/></allocations>", "there is no queue in this file"),
         ("<allocations>" + "<queue name='a'>" * 120 + "</queue>" * 120 + "</allocations>", "levels below the root"),
     ],
 )
