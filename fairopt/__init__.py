@@ -36,10 +36,14 @@ if TYPE_CHECKING:
     from fairopt.clusters.gavel import import_gavel
     from fairopt.clusters.gavel_trace import trace_gavel
     from fairopt.clusters.google2011 import import_google2011, trace_google2011
+    from fairopt.clusters.htcondor.importing import import_htcondor
     from fairopt.clusters.imported import Import
     from fairopt.clusters.openb import import_openb
+    from fairopt.clusters.pbs.importing import import_pbs
     from fairopt.clusters.ray import import_ray
     from fairopt.clusters.swf import import_swf, trace_swf
+    from fairopt.clusters.yarn.exporting import export_yarn
+    from fairopt.clusters.yarn.importing import import_yarn
     from fairopt.errors import CertificateError, FairoptError, InvalidInstance, NoSolution, SolverUnavailable, Unsupported
     from fairopt.files.limits import reading_limit
     from fairopt.formats import load, load_trace, save
@@ -47,7 +51,6 @@ if TYPE_CHECKING:
     from fairopt.histories.job_log import JobLog
     from fairopt.histories.result import History
     from fairopt.histories.running import history
-    from fairopt.htcondor.importing import import_htcondor
     from fairopt.instance import Instance, Limit, Queue, Quota, Rule, tasks
     from fairopt.kubernetes.importing import import_kubernetes
     from fairopt.kubernetes.kai_export import export_kai
@@ -56,7 +59,6 @@ if TYPE_CHECKING:
     from fairopt.kubernetes.volcano_export import export_volcano
     from fairopt.kubernetes.yunikorn_export import export_yunikorn
     from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
-    from fairopt.pbs.importing import import_pbs
     from fairopt.program import Program
     from fairopt.reporting.composing import Report, report
     from fairopt.scheduling import schedule
@@ -75,8 +77,6 @@ if TYPE_CHECKING:
     from fairopt.studies.paper_tables import StudyTable, study_table
     from fairopt.studies.sweep import study
     from fairopt.trace import Trace
-    from fairopt.yarn.exporting import export_yarn
-    from fairopt.yarn.importing import import_yarn
 
 __version__ = "0.1.0"
 
@@ -198,8 +198,8 @@ __getattr__ = door(  # a name is imported when it is first used, so that ``impor
         "clusters.openb": ["import_openb"],
         "clusters.ray": ["import_ray"],
         "clusters.swf": ["import_swf", "trace_swf"],
-        "yarn.importing": ["import_yarn"],
-        "yarn.exporting": ["export_yarn"],
+        "clusters.yarn.importing": ["import_yarn"],
+        "clusters.yarn.exporting": ["export_yarn"],
         "errors": ["CertificateError", "FairoptError", "InvalidInstance", "NoSolution", "SolverUnavailable", "Unsupported"],
         "formats": ["load", "load_trace", "save"],
         "generators": ["GENERATORS", "generate", "generate_trace"],
@@ -227,8 +227,8 @@ __getattr__ = door(  # a name is imported when it is first used, so that ``impor
         "simulation.side_by_side": ["SideBySide", "compare_over_time"],
         "simulation.simulating": ["simulate"],
         "simulation.whole_period": ["period_bound"],
-        "htcondor.importing": ["import_htcondor"],
-        "pbs.importing": ["import_pbs"],
+        "clusters.htcondor.importing": ["import_htcondor"],
+        "clusters.pbs.importing": ["import_pbs"],
         "slurm.exporting": ["export_slurm"],
         "slurm.importing": ["import_slurm"],
         "solvers": ["PLACEMENTS", "SOLVERS"],

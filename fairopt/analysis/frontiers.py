@@ -54,23 +54,23 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fairopt.allocation import GIVEN, Allocation
+from fairopt.analysis.frontier_points import FAMILIES, alpha_fair_point, checked_alpha, members_of, scheduled_point
 from fairopt.analysis.measures import dominant_shares, shares_per_task, takes_part
-from fairopt.analysis.own_schedulers import made
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.instance.aggregation import merge
 from fairopt.instance.by_server import work_in_words
 from fairopt.instance.queues import Queue
 from fairopt.instance.tolerances import NOTHING
-from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
+from fairopt.models import NOTIONS, Sharing, default_sharing
 from fairopt.results import plain, result
 from fairopt.show.drawing import ShowsItself, draw
 from fairopt.solvers import able_users, pareto_frontier
 from fairopt.solvers.backend import Deadline
-from fairopt.solving import formulate, notion_of, solve, without_remarks
+from fairopt.solving import formulate, notion_of, solve
 from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec, read_notion, read_schedule
 from fairopt.validation import check_time_limit, restore_read_only
-from fairopt.wording import did_you_mean, exactly, figure, plural, written
+from fairopt.wording import did_you_mean, exactly, figure, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +80,6 @@ if TYPE_CHECKING:
 __all__ = ["ALPHAS", "FAMILIES", "Frontier", "FrontierPoint", "frontier", "why_none"]
 
 ALPHAS = (0.0, 0.5, 1.0, 2.0, 5.0, float("inf"))
-FAMILIES = ("fds", "gfj")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -290,18 +289,19 @@ def frontier(
     asked = list(NOTIONS) if notions is None else [notions] if isinstance(notions, str) else notions
     tasks: list[tuple[str, str, Callable[[], Allocation]]] = []
     for alpha in alphas:
-        tasks.append((f"alpha={exactly(_alpha(alpha))}", "alpha", partial(_alpha_fair, instance, float(alpha), of, how, time_limit)))
+        label = f"alpha={exactly(checked_alpha(alpha))}"
+        tasks.append((label, "alpha", partial(alpha_fair_point, instance, float(alpha), of, how, time_limit)))
     for name, notion in map(read_notion, asked):
         if notions is None and NOTIONS[name].divides_requests and np.isinf(instance.tasks).any():
             tasks.append((name, "notion", partial(_no_request, instance)))
         else:
             tasks.append((name, "notion", partial(solve, instance, notion, sharing=how, time_limit=time_limit)))
-    for family, beta, lam in _members(families or {}):
+    for family, beta, lam in members_of(families or {}):
         notion = notion_of(family, beta=beta, lam=lam)
         name = f"{family}:beta={exactly(float(beta))}:lam={exactly(float(lam))}"
         tasks.append((name, family, partial(solve, instance, notion, sharing=how, time_limit=time_limit)))
     for name, plan in map(read_schedule, [schedules] if isinstance(schedules, str) else schedules):
-        tasks.append((name, GIVEN if isinstance(plan, OwnScheduler) else "greedy", partial(_scheduled, instance, plan, how)))
+        tasks.append((name, GIVEN if isinstance(plan, OwnScheduler) else "greedy", partial(scheduled_point, instance, plan, how)))
 
     found = _Exact(instance, how, time_limit)
     if done is not None:
@@ -409,47 +409,3 @@ def _missing(value: float, best: float) -> float:
     """Return 1 - value / best, and 0 if its size is below the tolerance of a certificate."""
     missing = 1.0 - value / float(best)
     return 0.0 if abs(missing) < NOTHING else missing
-
-
-def _alpha(alpha: Any) -> float:
-    try:
-        value = float(alpha)
-    except (TypeError, ValueError, OverflowError):
-        value = float("nan")
-    if not value >= 0:
-        raise InvalidInstance(f"alpha is {written(alpha)}; give numbers >= 0, inf for max-min")
-    return value
-
-
-def _alpha_fair(instance: Instance, alpha: float, of: str, sharing: Sharing, time_limit: float | None) -> Allocation:
-    """Return the alpha-fair allocation of tasks, or of shares, per unit of weight."""
-    one = instance if instance.weights.ndim == 1 else instance.replace(weights=None)  # the shares contain the weights
-    utility = shares_per_task(instance) if of == "shares" else 1.0 / one.weights[:, None]
-    if of == "shares" and instance.speeds_given is not None:  # of a unit of work
-        utility = np.divide(utility, instance.speeds, out=np.ones(instance.speeds.shape), where=instance.speeds > 0)
-    utility = np.where(np.isfinite(utility), utility, 1.0)  # never read where a user may not run
-    notion: Notion
-    if np.isinf(alpha):  # max-min divides by the weights itself
-        notion = notion_of("max-min", utility=utility * one.weights[:, None])
-    else:
-        notion = notion_of("proportional", alpha=alpha, utility=None if (utility == 1).all() else utility)
-    with without_remarks():
-        return solve(one, notion, sharing=sharing, time_limit=time_limit)
-
-
-def _scheduled(instance: Instance, plan: Mapping[str, Any] | Allocation | OwnScheduler, sharing: Sharing) -> Allocation:
-    if not isinstance(plan, Allocation):
-        return made(instance, plan, sharing)
-    if plan.instance != instance or plan.sharing != sharing:
-        raise InvalidInstance(f"the allocation is of another instance or sharing ({plan.sharing}, here {sharing}); stay within one")
-    return plan
-
-
-def _members(families: Mapping[str, Sequence[tuple[float, float]]]) -> Iterator[tuple[str, float, float]]:
-    for family, members in families.items():
-        if family not in FAMILIES:
-            raise Unsupported(f'there is no family "{family}"{did_you_mean(family, FAMILIES)}; there are {", ".join(FAMILIES)}')
-        for member in members:
-            if not isinstance(member, Sequence) or isinstance(member, str) or len(member) != 2:
-                raise Unsupported(f"a member of {family} is {member!r}; give pairs (beta, lambda), such as (2, -1)")
-            yield family, member[0], member[1]

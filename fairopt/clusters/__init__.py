@@ -1,6 +1,9 @@
 """Other clusters and published traces, and what the imports and exports of all schedulers share.
 
 =============================================  ====================================================================================
+``pbs``                                        `import_pbs`, histories of its accounting records
+``htcondor``                                   `import_htcondor`, histories of ``condor_history``
+``yarn``                                       `import_yarn`, `export_yarn`: REST answers, and the files of its two schedulers
 ``ray``, ``ray_records``                       `import_ray`: listings of Ray's state API
 ``swf``, ``swf_format``, ``swf_log``           the Standard Workload Format: a moment, the jobs over time, a history
 ``openb``, ``google2011``, ``gavel``           tables of the Alibaba GPU cluster, of the Google cluster, of Gavel

@@ -71,12 +71,12 @@ def cluster_of_log(
 
         return cluster_of_swf(path, lenient=lenient), None, ()
     if kind == "pbs" and nodes is not None and associations is None and licenses is None:
-        from fairopt.pbs.log import cluster_of_log as of_pbs
+        from fairopt.clusters.pbs.log import cluster_of_log as of_pbs
 
         cluster, notes = of_pbs(nodes, lenient=lenient)
         return cluster, None, notes
     if kind == "htcondor" and nodes is not None and associations is None and licenses is None:
-        from fairopt.htcondor.log import cluster_of_log as of_htcondor
+        from fairopt.clusters.htcondor.log import cluster_of_log as of_htcondor
 
         cluster, notes = of_htcondor(nodes, lenient=lenient)
         return cluster, None, notes
@@ -128,7 +128,7 @@ def kind_of(path: Path) -> str:
         return "sacct"
     if ("|" in head and "jobid" in head.lower()) or (head.lstrip().startswith("{") and _is_of_slurm(path)):
         return "sacct"
-    from fairopt.pbs.accounting import is_accounting
+    from fairopt.clusters.pbs.accounting import is_accounting
 
     if is_accounting(head):
         return "pbs"
@@ -148,7 +148,7 @@ def _is_of_slurm(path: Path) -> bool:
 
 def _is_of_htcondor(path: Path) -> bool:
     """Return whether JSON is that of ads of jobs, and not a list of Kubernetes."""
-    from fairopt.htcondor.log import is_history
+    from fairopt.clusters.htcondor.log import is_history
 
     head = beginning(path)
     return b'"apiVersion"' not in head and is_history(head)
@@ -204,11 +204,11 @@ def read_log_file(
 
         return JobLog.of(read_pod_log(paths, cluster, **options), cluster)
     if kind == "htcondor":
-        from fairopt.htcondor.log import read_htcondor_log
+        from fairopt.clusters.htcondor.log import read_htcondor_log
 
         return JobLog.of(read_htcondor_log(paths, cluster, **options), cluster)
     if kind == "pbs":
-        from fairopt.pbs.log import read_pbs_log
+        from fairopt.clusters.pbs.log import read_pbs_log
 
         return JobLog.of(read_pbs_log(paths, cluster, **options), cluster)
     from fairopt.slurm.sacct_log import read_sacct_log

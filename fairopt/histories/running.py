@@ -87,7 +87,7 @@ def history(
         What ``sacct -P`` prints, accounting records of PBS or what ``condor_history -json`` prints (several files in any order), a log in
         the Standard Workload Format (.swf), pods as ``kubectl get pods -A -o json`` lists them (several files: the later one counts), or a
         table of jobs (.csv, .parquet or a frame); each may be compressed by gzip. The modules ``fairopt.slurm.sacct_log``,
-        ``fairopt.pbs.log``, ``fairopt.htcondor.log``, ``fairopt.clusters.swf_log``, ``fairopt.kubernetes.pod_log`` and
+        ``fairopt.clusters.pbs.log``, ``fairopt.clusters.htcondor.log``, ``fairopt.clusters.swf_log``, ``fairopt.kubernetes.pod_log`` and
         ``fairopt.histories.from_table`` describe what is read.
     cluster : Instance or path, optional
         Servers with their hosts, and the weights, queues, guarantees, owners and placement constraints of its users; their demands and

@@ -27,9 +27,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from fairopt.clusters.htcondor.priorities import read_priorities
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.files import first_line
-from fairopt.htcondor.priorities import read_priorities
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.tree import Tree
 from fairopt.slurm.usage import Used, is_sshare, read_sshare

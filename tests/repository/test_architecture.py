@@ -26,7 +26,7 @@ ROOMS = (  # of fairopt, from the lowest floor to the highest; each has a floor 
     *("doors", "wording", "errors", "validation", "registry", "processes", "files", "show", "results"),
     *("instance", "trace", "papers", "program", "tables", "formats", "certificate"),
     *("models", "solvers", "allocation", "solving", "scheduling", "generators", "specs"),
-    *("analysis", "studies", "clusters", "slurm", "pbs", "htcondor", "kubernetes", "yarn", "simulation", "histories"),
+    *("analysis", "studies", "clusters", "slurm", "kubernetes", "simulation", "histories"),
     *("plots", "reproduction", "reporting", "commands", "cli", "__main__"),
 )
 SHARED = ("backend", "compiled", "highs_model", "structure", "leximin", "active_sets")  # of fairopt.solvers, from the lowest floor

@@ -1,0 +1,123 @@
+"""Where tasks of PBS may run, and what those take that have their hosts for themselves."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from fairopt.clusters.account import Account
+from fairopt.clusters.pbs.jobs import Job, Task
+from fairopt.clusters.pbs.nodes import Host
+from fairopt.clusters.pbs.queues import Holder
+from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance.tolerances import FITS
+from fairopt.wording import plural
+
+__all__ = ["Places"]
+
+_EXCLUSIVE = ("excl", "exclhost")
+_ALWAYS, _BY_DEFAULT, _NEVER = ("force_excl", "force_exclhost"), ("default_excl", "default_exclhost"), ("ignore_excl", "force_shared")
+
+
+class Places:
+    """The hosts on which tasks may run, a row for each kind of constraint.
+
+    Attributes
+    ----------
+    capacities : array (hosts, resources)
+    allowed : list of bool arrays (hosts,)
+    host_of : dict
+        The host of each vnode that accepts work.
+    """
+
+    def __init__(self, hosts: Sequence[Host], queues: Mapping[str, Holder], resources: Sequence[str]) -> None:
+        self._hosts, self._queues, self._resources = hosts, queues, resources
+        self.capacities: FloatArray = np.array([[host.offers.get(name, 0.0) for name in resources] for host in hosts], float)
+        self.capacities = self.capacities.reshape(len(hosts), len(resources))
+        self.allowed: list[BoolArray] = []
+        self.host_of = {name: i for i, host in enumerate(hosts) for name in host.vnodes}
+        self._row: dict[tuple[object, ...], int] = {}
+        self._worded = {resource for host in hosts for resource in host.words} | {"vnode"}
+        self._owned = {host.queue for host in hosts}
+        self._partitions = {host.partition for host in hosts}
+        self._unknown: Counter[str] = Counter()
+        self._takes_whole: dict[tuple[int, bool, bool], bool] = {}
+        self._mixed = self._whole = 0
+
+    def on(self, task: Task) -> Counter[int]:
+        """Return how many of these tasks run on which host; those on hosts that offer nothing are left out."""
+        return Counter(self.host_of[name] for name in task.on if name in self.host_of)
+
+    def demand(self, task: Task) -> FloatArray:
+        """Return what a task demands, (resources,)."""
+        return np.array([task.amounts.get(name, 0.0) for name in self._resources])
+
+    def of(self, task: Task, job: Job) -> int:
+        """Return the row of ``allowed`` of these tasks."""
+        words = {name: word for name, word in task.words.items() if name in self._worded or word == "true"}
+        self._unknown.update(name for name in task.words if name not in words and task.words[name] != "false")
+        numbers = {name: f"{task.amounts[name]:.15g}" for name in task.amounts if name in self._worded and name not in self._resources}
+        key = (tuple(sorted((words | numbers).items())), job.whose["queue"])
+        if key not in self._row:
+            self._row[key] = len(self.allowed)
+            self.allowed.append(np.array([self._opens(host, words | numbers, job.whose["queue"]) for host in self._hosts], bool))
+        return self._row[key]
+
+    def _opens(self, host: Host, words: Mapping[str, str], queue: str) -> bool:
+        own = queue if queue in self._owned else ""
+        partition = self._queues[queue].partition if queue in self._queues else host.partition
+        return (
+            host.queue == own
+            and (host.partition == partition or self._partitions == {""})
+            and all(host.has(name, word) for name, word in words.items())
+        )
+
+    def takes_whole(self, job: Job, row: int) -> bool:
+        """Return whether the tasks of a job have their hosts for themselves."""
+        place = job.place.split(":")
+        exclusive, shared = bool(set(place) & set(_EXCLUSIVE)), "shared" in place
+        key = (row, exclusive, shared)
+        if key not in self._takes_whole:
+            found = [
+                host.sharing in _ALWAYS or (host.sharing not in _NEVER and (exclusive or (host.sharing in _BY_DEFAULT and not shared)))
+                for host, open_ in zip(self._hosts, self.allowed[row], strict=True)
+                if open_
+            ]
+            self._mixed += any(found) and not all(found)
+            self._takes_whole[key] = bool(found) and all(found)
+        self._whole += self._takes_whole[key]
+        return self._takes_whole[key]
+
+    def whole_hosts(self, demand: FloatArray, number: int, row: int, scattered: bool) -> tuple[FloatArray, int]:
+        """Return what the smallest host has on which a task fits, and how many such hosts these tasks need."""
+        fits = self.allowed[row] & np.asarray((demand <= self.capacities * (1 + FITS)).all(axis=1))
+        if not fits.any():
+            return demand, number
+        smallest = min(self.capacities[fits].tolist())
+        together = min(
+            (math.floor(has / asked * (1 + FITS)) for has, asked in zip(smallest, demand.tolist(), strict=True) if asked), default=number
+        )
+        return np.array(smallest), number if scattered else math.ceil(number / max(together, 1))
+
+    def on_whole_host(self, demand: FloatArray, host: int) -> FloatArray:
+        """Return what a task takes that has this host for itself."""
+        return np.asarray(np.maximum(demand, self.capacities[host]))
+
+    def note(self, account: Account) -> None:
+        """Say what is approximate."""
+        if self._whole:
+            several = len(np.unique(self.capacities, axis=0)) > 1
+            smallest = ": each demands as much as the smallest host on which it fits" if several else ""
+            account.note(f"{plural(self._whole, 'chunk takes', 'chunks take')} whole hosts{smallest}")
+        if self._mixed:
+            account.note(
+                f"{plural(self._mixed, 'kind of task', 'kinds of tasks')} may run on hosts that jobs have for themselves and on hosts that "
+                "they share: counted as if all were shared"
+            )
+        for name, number in self._unknown.items():
+            account.note(
+                f"{plural(number, 'kind of task asks', 'kinds of tasks ask')} for {name}, a word that no vnode has: it does not count"
+            )
