@@ -35,11 +35,24 @@ from fairopt.wording import plural
 if TYPE_CHECKING:
     from fairopt.kubernetes.records import Node, Pod
 
-__all__ = ["GPU", "CardRequest", "Cards", "Deck", "gpu_of", "holds_shared_card", "of_annotations", "of_container", "read_deck", "taken_on"]
+__all__ = [
+    "GPU",
+    "CardRequest",
+    "Cards",
+    "Deck",
+    "gpu_of",
+    "holds_shared_card",
+    "note_slices",
+    "of_annotations",
+    "of_container",
+    "read_deck",
+    "taken_on",
+]
 
 GPU = "nvidia.com/gpu"
 _MEMORY, _PERCENTAGE, _CORES = "nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/gpucores"
 _FRACTION, _OF_MEMORY, _DEVICES = "gpu-fraction", "gpu-memory", "gpu-fraction-num-devices"
+_OF_MIG, _OF_VOLCANO = "nvidia.com/mig-", ("volcano.sh/vgpu-", "volcano.sh/gpu-memory")
 _REGISTER = "hami.io/node-nvidia-register"
 _RESERVATIONS = ("kai-resource-reservation", "runai-reservation", "kai-scale-adjust", "runai-scale-adjust")
 _DECIMAL = re.compile(r"\d{0,18}\.?\d{1,18}", re.ASCII)
@@ -176,6 +189,24 @@ def _listed(fields: Sequence[str], register: Part) -> Deck:
         register.refuse("this is not the list of cards that HAMi writes; export the node again")
     sharers, memory, cores = map(int, numbers)
     return Deck(int(fields[-1].strip().lower() != "false"), memory, cores, sharers)
+
+
+def note_slices(pods: Sequence[Pod], of_kai: bool, account: Account) -> None:
+    """Note slices of GPUs that are resources of their own here, and are not for the scheduler: those of MIG in KAI, and Volcano's vGPUs."""
+
+    def asking(*prefixes: str) -> float:
+        return sum(pod.number for pod in pods if any(amount and r.startswith(prefixes) for r, amount in pod.request.items()))
+
+    if of_kai and (number := asking(_OF_MIG)):
+        account.note(
+            f"{plural(number, 'pod asks', 'pods ask')} for MIG devices: KAI counts those in quotas, limits and shares of GPUs (mig-2g.10gb "
+            "as 2 GPUs); here they are resources of their own, which no quota counts"
+        )
+    if number := asking(*_OF_VOLCANO):
+        account.note(
+            f"{plural(number, 'pod asks', 'pods ask')} for Volcano's vGPUs: they are counted over all GPUs of a node, while "
+            "the memory of a vGPU lies on one GPU: a relaxation"
+        )
 
 
 # What pods take on nodes ---------------------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ from fairopt.clusters.speeds import Speeds, read_speeds
 from fairopt.errors import InvalidInstance
 from fairopt.instance import FloatArray
 from fairopt.instance.quantities import NANO
-from fairopt.kubernetes.cards import CardRequest, Cards, gpu_of, holds_shared_card, taken_on
+from fairopt.kubernetes.cards import CardRequest, Cards, gpu_of, holds_shared_card, note_slices, taken_on
 from fairopt.kubernetes.devices import is_device, with_devices
 from fairopt.kubernetes.fields import note_fields
 from fairopt.kubernetes.kai_queues import KAI
@@ -206,6 +206,7 @@ def import_kubernetes(
     forest, kept, places_in, extra = queues_of(rest, kept, open_nodes, users, account) if rest else nothing
     kept = _within_nodes(kept, known, account)
     cards = Cards(open_nodes, kept, account)
+    note_slices(kept, of_kai, account)
     amounts = [pod.request for pod in kept] if some else [node.allocatable for node in open_nodes]
     asked = {resource for each in amounts for resource, amount in each.items() if amount}
     if any(pod.cards for pod in kept):
@@ -273,6 +274,12 @@ def _whole_or_in_parts(pods: Sequence[Pod], account: Account) -> list[Pod]:
     both = {pod.name for pod in pods if pod.cards and any(amount and r.endswith("/gpu") for r, amount in pod.request.items())}
     if both:
         account.note(f"{plural(len(both), 'pod asks', 'pods ask')} for whole GPUs and for a part in an annotation: the whole ones count")
+    twice = sum(pod.twice and pod.name not in both for pod in pods)
+    if twice:
+        account.note(
+            f"{plural(twice, 'pod asks', 'pods ask')} for parts of GPUs by requests, which HAMi and Volcano read, and by annotations, "
+            "which KAI reads: the requests count"
+        )
     return [replace(pod, cards=()) if pod.name in both else pod for pod in pods]
 
 

@@ -64,6 +64,7 @@ class Pod:
     number: float = 1.0
     started: bool = False  # it runs, on a node that is not known
     cards: tuple[CardRequest, ...] = ()  # parts of GPUs, which are not in its requests
+    twice: bool = False  # its containers and its annotations ask for parts of GPUs
     claims: tuple[PodClaim, ...] = ()  # of devices
     only: frozenset[str] | None = None  # the nodes that have what it claims of devices, where not all that have some do
 
@@ -117,6 +118,7 @@ def read_pod(part: Part, owner: Callable[[Part], str]) -> Pod:
     owners = [each["kind"].text() for each in metadata.get("ownerReferences").items()]
     affinity = spec.get("affinity")
     request, cards = _request(spec)
+    annotated = of_annotations(metadata)
     spread = [each.get("whenUnsatisfiable").text("DoNotSchedule") for each in spec.get("topologySpreadConstraints").items()]
     return Pod(
         part,
@@ -136,7 +138,8 @@ def read_pod(part: Part, owner: Callable[[Part], str]) -> Pod:
         or any(
             affinity.get(kind).get("requiredDuringSchedulingIgnoredDuringExecution").value for kind in ("podAffinity", "podAntiAffinity")
         ),
-        cards=cards or of_annotations(metadata),
+        cards=cards or annotated,
+        twice=bool(cards and annotated),
         claims=read_pod_claims(part),
     )
 

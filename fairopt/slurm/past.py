@@ -142,11 +142,7 @@ def _places(rows: list[list[Node]]) -> Places:
             bool,
         )
 
-    pieces: dict[str, int] = {}
-    for own in rows:
-        for node in own:
-            pieces |= {name: min(number, pieces.get(name, number)) for name, number in node.pieces.items()}
-    return Places(allowed, pieces)
+    return Places(allowed, {node.name: node.pieces for own in rows for node in own if node.pieces})
 
 
 def _jobs_of(table: Sacct) -> list[Job]:

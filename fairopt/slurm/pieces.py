@@ -19,13 +19,14 @@ Source: the pages Generic Resource Scheduling and slurm.conf (MULTIPLE_SHARING_G
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from fairopt.clusters.amounts import whole_part
 from fairopt.clusters.parts import in_effective_parts
+from fairopt.wording import plural
 
-__all__ = ["CARD", "PIECES", "card_type", "in_cards", "pieces_of"]
+__all__ = ["CARD", "PIECES", "card_type", "fewest", "in_cards", "numbers_of", "pieces_of", "unlike_cards"]
 
 CARD = "gpu"
 PIECES = ("mps", "shard")
@@ -64,6 +65,36 @@ def pieces_of(listed: Iterable[tuple[str, str, float]]) -> dict[str, int]:
         found[name] = min(each.values(), default=max(whole_part(together), 1))
         found |= {f"{name}:{kind}": pieces for kind, pieces in each.items()}
     return found
+
+
+def numbers_of(pieces: Mapping[str, int], name: str, kinds: Sequence[str]) -> set[int]:
+    """Return how many pieces the cards of a node have, of these types ("shard:a100") or of all; empty: it has no such pieces.
+
+    >>> numbers_of({"shard": 2, "shard:a100": 8, "shard:t4": 2}, "shard", [])
+    {8, 2}
+    """
+    if name not in pieces:
+        return set()
+    return {pieces.get(kind, pieces[name]) for kind in kinds or [each for each in pieces if each.startswith(f"{name}:")] or [name]}
+
+
+def fewest(numbers: Iterable[int], amount: float) -> tuple[int, bool]:
+    """Return the fewest pieces of a card that has enough of them, if one has, and whether cards that have enough differ.
+
+    >>> fewest({2, 4, 8}, 3), fewest({2}, 3)
+    ((4, True), (2, False))
+    """
+    numbers = set(numbers)
+    enough = {number for number in numbers if number >= amount} or numbers
+    return min(enough), len(enough) > 1
+
+
+def unlike_cards(jobs: float, verb: str) -> str:
+    """Say that jobs may be on cards with different numbers of pieces."""
+    return (
+        f"{plural(jobs, 'job')} {verb} on cards with different numbers of pieces: counted with the card that has the "
+        "fewest of those that have enough, an approximation"
+    )
 
 
 def in_cards(amounts: Mapping[str, float], pieces: Mapping[str, int]) -> dict[str, float]:

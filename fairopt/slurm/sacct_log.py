@@ -37,9 +37,10 @@ from fairopt.errors import InvalidInstance
 from fairopt.files.limits import check_array
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.hosts import unfolded
+from fairopt.slurm.decks import decks_of, job_in_cards
 from fairopt.slurm.jobs import ENDED, HOLDS, NOT_READY, WAITS, amounts_of
 from fairopt.slurm.licenses import PREFIX, licenses_in
-from fairopt.slurm.pieces import in_cards
+from fairopt.slurm.pieces import unlike_cards
 from fairopt.slurm.reading import parsed
 from fairopt.slurm.sacct import EMPTY, Sacct, read_sacct
 from fairopt.slurm.syntax import array_size, seconds, tres
@@ -64,11 +65,11 @@ class Places:
         Partition, constraints and types of generic resources of a job, such as "gres/gpu:a100", to the rows of servers on which it may
         run, (rows,).
     pieces : mapping
-        How many pieces a card has (`fairopt.slurm.pieces`).
+        How many pieces a card has (`fairopt.slurm.pieces`), by node.
     """
 
     allowed: Callable[[str, str, Sequence[str]], BoolArray]
-    pieces: Mapping[str, int] = field(default_factory=dict)
+    pieces: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 def read_sacct_log(
@@ -110,9 +111,10 @@ def read_sacct_log(
         end = clock.later_of_two(end, end < start)
         lasted = _lengths(get.get("elapsed", empty)) + suspended
         end = clock.later_of_two(end, np.abs(end + 3600 - start - lasted) < 1)
-    demands, shape, nodes_given, lacking = _demands(given, asked, never, cluster, table, {} if places is None else places.pieces)
-    lacking += _no_lengths(table)
     listed, node_names, hosts_of = _nodes(get.get("nodelist", empty), table)
+    of_list, decks = decks_of(hosts_of, {} if places is None else places.pieces)
+    demands, shape, nodes_given, lacking = _demands(given, asked, never, cluster, table, of_list[listed], decks)
+    lacking += _no_lengths(table)
     records = Records(
         job=get["jobid"],
         user=np.array([f"{a}/{u}" for a, u in zip(account, user, strict=True)], object) if users == "user" else account,
@@ -217,9 +219,12 @@ def _dates(cells: Any, clock: Clock, table: Sacct, name: str) -> FloatArray:
 
 
 def _demands(
-    given: Any, asked: Any, never: BoolArray, cluster: Instance, table: Sacct, pieces: Mapping[str, int]
+    given: Any, asked: Any, never: BoolArray, cluster: Instance, table: Sacct, deck: IntArray, decks: Sequence[Sequence[Mapping[str, int]]]
 ) -> tuple[FloatArray, IntArray, FloatArray, list[str]]:
-    """Return demands of whole jobs, the row of each job in them, its number of nodes, and notes on what the cluster does not have."""
+    """Return demands of whole jobs, the row of each job in them, its number of nodes, and notes on what the cluster does not have.
+
+    ``decks[deck[n]]`` are the pieces of cards on the nodes of job n.
+    """
     import pandas as pd
 
     request, requests = pd.factorize(asked)
@@ -228,15 +233,18 @@ def _demands(
     for wanted, text in counted.index:
         learned.setdefault(int(wanted), str(text))
     texts = np.where(never, np.array([learned.get(k, str(text)) for k, text in enumerate(requests)], object)[request], given)
-    code, found = pd.factorize(texts)
+    text_of, different = pd.factorize(texts)
+    code, both = pd.factorize(text_of * len(decks) + deck)
+    found = [(str(different[each // len(decks)]), decks[each % len(decks)]) for each in both.tolist()]
     demands, nodes = np.zeros((len(found), cluster.n_resources)), np.ones(len(found))
     first = np.unique(code, return_index=True)[1]
-    times, lacking = np.bincount(code, minlength=len(found)), Counter[str]()
-    for j, text in enumerate(found):
-        part = Part(str(text), table.where(first[j]), None, "AllocTRES")
+    times, lacking, differ = np.bincount(code, minlength=len(found)), Counter[str](), 0
+    for j, (text, there) in enumerate(found):
+        part = Part(text, table.where(first[j]), None, "AllocTRES")
         amounts, licenses = amounts_of(part), licenses_in(part)
         nodes[j] = max(amounts.pop("node", 0.0), 1.0)
-        amounts = in_cards(amounts, pieces)
+        amounts, several = job_in_cards(amounts, nodes[j], text, there)
+        differ += int(times[j]) * several
         for name in {name for name, amount in amounts.items() if amount} - {*cluster.resources}:
             lacking[f"gres/{name}" if name not in ("cpu", "memory") else name] += int(times[j])
         for name in licenses.keys() - {each.removeprefix(PREFIX) for each in cluster.resources}:
@@ -246,6 +254,7 @@ def _demands(
         f"{plural(jobs, 'job has', 'jobs have')} {name}, which the cluster does not have: it does not count"
         for name, jobs in lacking.items()
     ]
+    notes += [unlike_cards(differ, "ran, or may run,")] if differ else []
     return demands, np.asarray(code, np.int64), nodes[code], notes
 
 

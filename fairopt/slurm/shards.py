@@ -13,7 +13,7 @@ from fairopt.clusters.account import Account
 from fairopt.instance import BoolArray
 from fairopt.slurm.jobs import Job
 from fairopt.slurm.nodes import Node
-from fairopt.slurm.pieces import CARD, PIECES, in_cards
+from fairopt.slurm.pieces import CARD, PIECES, fewest, in_cards, numbers_of, unlike_cards
 from fairopt.slurm.sizes import Size
 from fairopt.wording import figure, joined, plural
 
@@ -70,11 +70,7 @@ class Shards:
         return allowed
 
     def _numbers(self, node: str, name: str, kinds: Sequence[str]) -> set[int]:
-        """Return how many pieces the cards of a node have, of these types or of all; empty: it has no such pieces."""
-        pieces = self._nodes[node].pieces if node in self._nodes else {}
-        if name not in pieces:
-            return set()
-        return {pieces.get(kind, pieces[name]) for kind in kinds or [each for each in pieces if each.startswith(f"{name}:")] or [name]}
+        return numbers_of(self._nodes[node].pieces, name, kinds) if node in self._nodes else set()
 
     def sizes(self, jobs: Sequence[Job], sizes: Sequence[Size], allowed: Sequence[BoolArray], nodes: Sequence[Node]) -> list[Size]:
         """Return the sizes of jobs in cards.
@@ -97,9 +93,9 @@ class Shards:
         differ = False
         for name, kinds, amount in has:
             numbers = set[int]().union(*(self._numbers(node, name, kinds) for node in names))
-            numbers = {number for number in numbers if number >= amount} or numbers
-            differ |= len(numbers) > 1
-            pieces |= {name: min(numbers)} if numbers else {}
+            if numbers:
+                pieces[name], several = fewest(numbers, amount)
+                differ |= several
         demand = size.demand
         if demand.get(CARD) and not job.request.amounts.get(CARD) and not job.request.exclusive:
             demand = {name: amount for name, amount in demand.items() if name != CARD}  # the cards in which the pieces are
@@ -127,10 +123,7 @@ class Shards:
             f"{texts}{more}"
         )
         if self._differ:
-            self._account.note(
-                f"{plural(self._differ, 'job')} may run on cards with different numbers of pieces: counted with the card that has the "
-                "fewest of those that have enough, an approximation"
-            )
+            self._account.note(unlike_cards(self._differ, "may run"))
         if self._several:
             self._account.note(
                 f"{plural(self._several, 'job asks', 'jobs ask')} for more pieces than a card has: counted on several cards of a node, "

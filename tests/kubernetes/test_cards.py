@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import json
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -242,6 +243,15 @@ def test_what_a_container_of_hami_takes(limits: dict[str, str], taken: Fraction)
     assert demands(imported(nodes, [shared("p", limits, 2)])) == {"lab": float(2 * taken)}
 
 
+def test_a_pod_that_asks_hami_and_kai() -> None:
+    """Its requests count, as two schedulers would read it differently; a note says so."""
+    made = shared("p", {"gpu": "1", "gpumem": "8192"})
+    made["metadata"]["annotations"] = {"gpu-fraction": "0.25"}
+    found = imported([gpu_node("g", 10, **{REGISTER: cards(16384)})], [made])
+    assert demands(found) == {"lab": 0.5}
+    assert sum(note.startswith("1 pod asks for parts of GPUs by requests, which HAMi") for note in found.notes) == 1
+
+
 def test_cards_that_are_not_healthy_count_for_nothing() -> None:
     """Three are listed, one is broken; where all are, the node offers no GPU."""
     listed = json.loads(cards(16384, 16384, 16384))
@@ -267,6 +277,26 @@ def test_an_init_container_counts_where_no_other_asks_for_a_part() -> None:
     made["spec"] |= {"initContainers": made["spec"]["containers"], "containers": [{"resources": {"requests": {"cpu": "1"}}}]}
     nodes = [gpu_node("g", 10, **{REGISTER: cards(16384)})]
     assert demands(imported(nodes, [made])) == {"lab": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("resource", "queue", "said"),
+    [
+        ("nvidia.com/mig-2g.10gb", "scheduling.run.ai/v2", "1 pod asks for MIG devices: KAI counts those in quotas"),
+        ("nvidia.com/mig-2g.10gb", "scheduling.volcano.sh/v1beta1", ""),
+        ("volcano.sh/vgpu-memory", "scheduling.volcano.sh/v1beta1", "1 pod asks for Volcano's vGPUs"),
+    ],
+)
+def test_slices_that_are_resources_of_their_own_are_said(tmp_path: Path, resource: str, queue: str, said: str) -> None:
+    """KAI counts slices of MIG in its quotas of GPUs, and a vGPU of Volcano lies on one GPU."""
+    node = gpu_node("g", 1)
+    node["status"]["allocatable"][resource] = "4"
+    asks = pod("p", containers=[{"resources": {"limits": {resource: "1"}}}])
+    listed = {"apiVersion": queue, "kind": "Queue", "metadata": {"name": "q"}, "spec": {}}
+    (tmp_path / "queues.json").write_text(json.dumps(listed))
+    found = imported([node], [asks], queues=tmp_path / "queues.json")
+    assert any(note.startswith(said) for note in found.notes if "MIG" in note or "vGPU" in note) == bool(said)
+    assert resource in found.instance.resources
 
 
 # Anything ------------------------------------------------------------------------------------------------------------------------

@@ -125,3 +125,30 @@ def test_pieces_over_time(tmp_path: Path) -> None:
     assert found.to_frame()["received"].to_dict() == pytest.approx({"lab/ann": 0.25, "lab/bob": 0.25})
     other = fo.history(log, fo.Instance([[64, 4]], [[1, 1]], resources=["cpu", "gpu"]), moments="all")
     assert "10 jobs have gres/shard, which the cluster does not have: it does not count" in other.notes
+
+
+def test_pieces_of_unlike_cards_over_time(tmp_path: Path) -> None:
+    """2 shards of a card of 8 are a quarter, and of one of 2 the whole card: what a job had is told by its node, or by its type.
+
+    A job that waits may be on either, so that the smallest card counts, which is said.
+    """
+    nodes = [f"NodeName={name} CPUTot=64 RealMemory=1 State=IDLE Partitions=p\n   Gres={gres}\n" for name, gres in CARDS.items()]
+    (tmp_path / "nodes.txt").write_text("\n".join(nodes))
+    hour = "2026-10-01T00:00:00|2026-10-01T00:00:00|2026-10-01T00:00:00|2026-10-01T01:00:00"
+    rows = [("ann", "gres/shard=2", "g8"), ("bob", "gres/shard=2", "g2"), ("cyd", "gres/shard=2,gres/shard:a=2", "mixed")]
+    log = tmp_path / "log.txt"
+    log.write_text(
+        "JobID|Account|User|Partition|State|Submit|Eligible|Start|End|Reason|AllocTRES|ReqTRES|NodeList|Constraints\n"
+        + "".join(f"{n}|lab|{who}|p|COMPLETED|{hour}|None|cpu=1,{tres},node=1||{node}|\n" for n, (who, tres, node) in enumerate(rows, 1))
+    )
+    found = fo.history(log, nodes=tmp_path / "nodes.txt", moments="all")
+    assert found.to_frame()["received"].to_dict() == pytest.approx({"lab/ann": 0.25 / 4, "lab/bob": 1 / 4, "lab/cyd": 0.25 / 4})
+    assert not any("different numbers" in note for note in found.notes)
+    log.write_text(
+        log.read_text() + "9|lab|dan|p|PENDING|2026-10-01T00:00:00|2026-10-01T00:00:00|Unknown|Unknown|None||cpu=1,gres/shard=2||\n"
+    )
+    notes = fo.history(log, nodes=tmp_path / "nodes.txt", moments="all").notes
+    assert any(note.startswith("1 job ran, or may run, on cards with different numbers of pieces") for note in notes)
+
+
+CARDS = {"g8": "gpu:1,shard:8", "g2": "gpu:1,shard:2", "mixed": "gpu:a:1,gpu:b:1,shard:a:8,shard:b:2"}

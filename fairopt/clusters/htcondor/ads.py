@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ COMMANDS = {
     "priorities": "condor_userprio -allusers -json > priorities.json",
 }
 _LARGEST = 1e60
+_NEXT = re.compile(r"\]([ \t\r]*\n)(?=\s*\[)")  # a list ends with its line, and another begins; within a list, a comma is between
 
 
 class Ad:
@@ -101,7 +104,22 @@ def read_ads(path: str | os.PathLike[str], kind: str) -> list[Ad]:
         lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
         if len(lines) > 1 and all(line.rstrip().endswith("}") for _, line in lines):
             return [Ad(Part(parse_json(line, file, command).value, f"{file}, line {number}")) for number, line in lines]
-    parts = parse_json(text, file, command)
-    if isinstance(parts.value, dict):
-        parts.refuse(f"expected a list of ads, found one ad; export them all: {command}")
-    return [Ad(part) for part in parts.items()]
+    found: list[Ad] = []
+    for place, piece in _lists(text, file):
+        parts = parse_json(piece, Path(place), command)
+        if isinstance(parts.value, dict):
+            parts.refuse(f"expected a list of ads, found one ad; export them all: {command}")
+        found += [Ad(part) for part in parts.items()]
+    return found
+
+
+def _lists(text: str, file: Path) -> list[tuple[str, str]]:
+    """Return the lists of a file, each with its place: before 8.7.10, ``condor_q -global`` writes one for each access point.
+
+    >>> len(_lists('[{"a": "] ["},\\n {"b": [[1], [2]]}]\\n[\\n]\\n', Path("jobs.json")))
+    2
+    """
+    cuts = [0, *(match.end(1) for match in _NEXT.finditer(text)), len(text)]
+    if len(cuts) == 2:
+        return [(str(file), text)]
+    return [(f"{file}, list {n} of {len(cuts) - 1}", text[a:b]) for n, (a, b) in enumerate(pairwise(cuts), 1)]

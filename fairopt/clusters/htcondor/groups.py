@@ -86,18 +86,25 @@ def _expanded(value: str, macros: Mapping[str, str], path: Path, name: str) -> s
     raise InvalidInstance(f"{path}: the macro {name} refers to itself")
 
 
-def groups_of_config(macros: Mapping[str, str], path: str | os.PathLike[str]) -> list[Group]:
+def groups_of_config(macros: Mapping[str, str], path: str | os.PathLike[str], account: Account) -> list[Group]:
     """Return the groups of a configuration, each after its parent.
+
+    A group whose parent ``GROUP_NAMES`` does not list is none, as HTCondor ignores it: a note names it.
 
     Raises
     ------
     InvalidInstance
         With the file and the macro: a quota is no number, or a switch neither true nor false.
     """
-    names = _spelled(re.split(r"[,\s]+", macros.get("group_names", "")))
+    names, alone = _spelled(re.split(r"[,\s]+", macros.get("group_names", "")))
     for name in macros:  # a quota of a group that GROUP_NAMES lacks says nothing
         if name.startswith("group_quota_") and not names:
             raise InvalidInstance(f"{path}: there are quotas, and no GROUP_NAMES; give the whole configuration: condor_config_val -dump")
+    if alone:
+        account.note(
+            f"GROUP_NAMES lists {joined([named(name) for name in alone], 3)}, but not the group above: HTCondor ignores "
+            f"{'its quota' if len(alone) == 1 else 'their quotas'}, and jobs there count in the nearest group above that it knows"
+        )
     groups = []
     for name in sorted(names, key=lambda name: (name.count("."), name)):
         low = name.lower()
@@ -114,19 +121,21 @@ def groups_of_config(macros: Mapping[str, str], path: str | os.PathLike[str]) ->
     return groups
 
 
-def _spelled(names: Iterable[str]) -> list[str]:
-    """Return the names of groups and of those above them, once each, in the first spelling: case does not count.
+def _spelled(names: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the names of groups, once each, in the first spelling: case does not count; and those whose group above is not listed.
 
-    >>> _spelled(["Physics", "physics.hep", ""])
-    ['Physics', 'Physics.hep']
+    >>> _spelled(["Physics", "physics.hep", "", "bio.lab"])
+    (['Physics', 'Physics.hep'], ['bio.lab'])
     """
     found: dict[str, str] = {}
-    for name in filter(None, names):
-        spelled = ""
-        for part in name.split("."):
-            spelled = f"{spelled}.{part}" if spelled else part
-            spelled = found.setdefault(spelled.lower(), spelled)
-    return list(found.values())
+    alone = []
+    for name in sorted(dict.fromkeys(filter(None, names)), key=lambda name: name.count(".")):
+        above, dot, last = name.rpartition(".")
+        if dot and above.lower() not in found:
+            alone.append(name)
+        else:
+            found.setdefault(name.lower(), f"{found[above.lower()]}.{last}" if dot else name)
+    return list(found.values()), alone
 
 
 def groups_of_priorities(priorities: Iterable[Priority], path: str | os.PathLike[str]) -> list[Group]:

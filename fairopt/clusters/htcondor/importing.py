@@ -110,7 +110,7 @@ def import_htcondor(
         raise InvalidInstance(
             f"{priorities}: there is no user priority in this file (empty, or a page?); export them again: condor_userprio -allusers"
         )
-    groups = groups_of_config(macros, config) if config is not None else []
+    groups = groups_of_config(macros, config, account) if config is not None else []
     groups = groups or ([] if priorities is None else groups_of_priorities(known, priorities))
     most = {} if config is None else limits_of_config(macros, config)
 

@@ -66,6 +66,8 @@ class Run:
     submit, ready, start, end : float
         Seconds since 1970; nan: not known, never started, not ended. It could start from ``ready`` on.
     path, line : Path, int
+    lost : bool
+        Whether it ran, and no record says since when.
     """
 
     job: str
@@ -76,6 +78,7 @@ class Run:
     end: float
     path: Path
     line: int
+    lost: bool = False
 
     @property
     def place(self) -> str:
@@ -162,9 +165,9 @@ class _Stay:
             stated = event.seconds("start")
             start = stated if self.whole and not np.isnan(stated) else self.started
             last = self.runs if self.runs is not None and not self.whole else event
-            if not np.isnan(start):
-                here = event if last is event else replace(last, fields=event.fields | last.fields, path=event.path, line=event.line)
-                yield self._run(here, start, end)
+            here = event if last is event else replace(last, fields=event.fields | last.fields, path=event.path, line=event.line)
+            run = self._run(here, start, end)
+            yield replace(run, lost=True) if np.isnan(start) else run
         self.waits = self.started = self.suspended = np.nan
         self.runs, self.queued, self.whole = None, None, True
 

@@ -54,7 +54,8 @@ def read_pbs_log(
     InvalidInstance
         With the file and line: what is wrong, and what to do.
     """
-    runs, bad_lines = read_runs(paths, timezone=timezone, lenient=lenient)
+    found, bad_lines = read_runs(paths, timezone=timezone, lenient=lenient)
+    runs, lost = ([run for run in found if run.lost is each] for each in (False, True))
     whose = [owners_of({name: run.fields[key] for key, name in _FIELDS.items() if key in run.fields}) for run in runs]
     nameless = [f"(no {users})" == own[users] and "user" not in run.fields for run, own in zip(runs, whose, strict=True)]
     parts = _Parts(cluster)
@@ -96,6 +97,8 @@ def read_pbs_log(
     _waits(records, ready)
     if bad_lines:
         records.unjudged.append(Unjudged("a line that is no record", bad_lines, 0.0, str(paths[0])))
+    if lost:
+        records.unjudged.append(Unjudged("it ended, and no record says when it started", len(lost), 0.0, lost[0].place))
     if bad_runs:
         records.unjudged.append(Unjudged("its chunks cannot be read", len(bad_runs), 0.0, bad_runs[0].place))
     without = [run for run, missing in zip(runs, nameless, strict=True) if missing]

@@ -9,6 +9,7 @@ import pytest
 from support.htcondor_ads import import_ads, job, slot
 
 import fairopt as fo
+from fairopt.clusters.account import Account
 from fairopt.clusters.htcondor.groups import groups_of_config, read_config
 
 CONFIG = """\
@@ -94,8 +95,16 @@ def test_names_of_groups_in_several_spellings(tmp_path: Path) -> None:
     """Case does not count: one group, whose quota counts once."""
     config = "GROUP_NAMES = Physics, physics.hep\nGROUP_QUOTA_physics = 8\nGROUP_QUOTA_PHYSICS.HEP = 4\n"
     (tmp_path / "config").write_text(config)
-    groups = groups_of_config(read_config(tmp_path / "config"), tmp_path / "config")
+    groups = groups_of_config(read_config(tmp_path / "config"), tmp_path / "config", Account(False))
     assert [(group.name, group.parent, group.quota) for group in groups] == [("Physics", "", 8), ("Physics.hep", "Physics", 4)]
+
+
+def test_a_group_whose_parent_is_not_listed(tmp_path: Path) -> None:
+    """HTCondor ignores it, and so do quotas: its jobs are beside those without a group, and are not limited to 0."""
+    config = "GROUP_NAMES = g, bio.lab, bio.lab.x\nGROUP_QUOTA_g = 4\nGROUP_QUOTA_bio.lab = 6\nGROUP_ACCEPT_SURPLUS = False\n"
+    found = import_ads(tmp_path, [slot("slot1@w", 12)], [*many(1, "ada", "g"), *many(2, "ben", "bio.lab"), *many(3, "cyd")], config)
+    assert solved(found) == {"g.ada": 4, "bio.lab.ben": 4, "cyd": 4}
+    assert any(note.startswith("GROUP_NAMES lists bio.lab and bio.lab.x, but not the group above") for note in found.notes)
 
 
 def test_concurrency_limits(tmp_path: Path) -> None:
@@ -134,7 +143,7 @@ def test_configurations_that_are_wrong(tmp_path: Path, text: str, message: str) 
     """With the file and the macro."""
     (tmp_path / "config").write_text(text)
     with pytest.raises(fo.InvalidInstance, match=message):
-        groups_of_config(read_config(tmp_path / "config"), tmp_path / "config")
+        groups_of_config(read_config(tmp_path / "config"), tmp_path / "config", Account(False))
 
 
 def test_macros_that_refer_to_themselves(tmp_path: Path) -> None:
@@ -142,7 +151,7 @@ def test_macros_that_refer_to_themselves(tmp_path: Path) -> None:
     (tmp_path / "config").write_text(
         "DAEMON_LIST = MASTER\nDAEMON_LIST = $(DAEMON_LIST) SCHEDD\nGROUP_NAMES = a\nGROUP_NAMES = $(group_names), b\n"
     )
-    assert [group.name for group in groups_of_config(read_config(tmp_path / "config"), "config")] == ["a", "b"]
+    assert [group.name for group in groups_of_config(read_config(tmp_path / "config"), "config", Account(False))] == ["a", "b"]
 
 
 def test_a_file_without_priorities(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +162,17 @@ def test_attributes_of_slots_that_are_expressions(tmp_path: Path) -> None:
     """They are the same text in all slots, and say what each of them has."""
     slots = [slot(f"slot1@{name}", cpus, Large="/Expr(Cpus > 8)/") for name, cpus in (("a", 16), ("b", 4))]
     assert where(import_ads(tmp_path, slots, [job(1, "u1", Requirements="/Expr(TARGET.Large)/")])) == {"u1": "a"}
+
+
+def test_lists_of_several_access_points(tmp_path: Path) -> None:
+    """Before 8.7.10, condor_q -global writes a list for each of them, one after the other; a mistake names the list."""
+    import_ads(tmp_path, [slot("slot1@w")], [job(9)])
+    lists = [json.dumps([job(1, Requirements='a ["]\\n["'), job(2)], indent=1), "[\n]", json.dumps([job(3) | {"GlobalJobId": "b#3.0#0"}])]
+    (tmp_path / "jobs.json").write_text("\n".join(lists) + "\n")
+    assert fo.import_htcondor(tmp_path / "slots.json", tmp_path / "jobs.json").instance.tasks.tolist() == [3]
+    (tmp_path / "jobs.json").write_text("[]\n[{]\n")
+    with pytest.raises(fo.InvalidInstance, match=r"jobs\.json, list 2 of 2, line 1, column 3: this is not JSON"):
+        fo.import_htcondor(tmp_path / "slots.json", tmp_path / "jobs.json")
 
 
 def test_lines_of_json_and_an_empty_queue(tmp_path: Path) -> None:

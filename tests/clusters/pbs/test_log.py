@@ -185,6 +185,14 @@ def test_bad_records_are_refused_or_counted(tmp_path: Path, text: str, message: 
     assert fo.history(tmp_path / "log", CLUSTER, lenient=True).setting.log.unjudged
 
 
+def test_a_job_that_ended_and_never_started(tmp_path: Path) -> None:
+    """Its start is in no record: it is counted as not judged, and not left out in silence."""
+    bare = line("E", "9.head", 50, ctime=0, qtime=0, etime=0, end=50, exec_vnode="(n1:ncpus=1)")
+    (tmp_path / "log").write_text(f"{bare}\n{ended('1.head', 0, 0, 9, '(n1:ncpus=1)')}")
+    found = fo.history(tmp_path / "log", CLUSTER)
+    assert [(each.why, each.jobs) for each in found.setting.log.unjudged] == [("it ended, and no record says when it started", 1)]
+
+
 def test_queued_jobs_of_nobody(tmp_path: Path) -> None:
     """Older versions write no owner when a job is queued: if it never starts, it is counted, and nobody waits."""
     nameless = "06/01/2026 00:00:00;Q;9.head;queue=workq"
