@@ -1,8 +1,9 @@
 """Group quotas and user priorities of HTCondor as a tree of queues.
 
 **Groups** are queues; ``group_physics.hep`` is a queue in ``group_physics``. The quota of a group is its guarantee of cores: a number
-(``GROUP_QUOTA_x``), or a part of what is above it (``GROUP_QUOTA_DYNAMIC_x``, of the pool or of the parent's quota). A group that accepts
-no surplus (``GROUP_ACCEPT_SURPLUS_x``, ``GROUP_AUTOREGROUP_x``) is limited to its quota. HTCondor divides a surplus by quotas, so a quota
+(``GROUP_QUOTA_x``), or a part (``GROUP_QUOTA_DYNAMIC_x``) of what these numbers leave of the pool or of the quota of the group above; parts
+that add up to more than 1 are scaled to 1. Numbers that add up to more than there is above are scaled only without
+``NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION``, which is true by default. A group that accepts no surplus (``GROUP_ACCEPT_SURPLUS_x``, ``GROUP_AUTOREGROUP_x``) is limited to its quota. HTCondor divides a surplus by quotas, so a quota
 is the weight of a group, too. What quotas leave of the pool belongs to those without a group, in the queue ``<none>``, and what they leave
 of a group to its own submitters, in the queue ``GROUP itself``; both accept surplus. If they leave nothing, the weight of that queue is one
 core, as is that of a group without a quota.
@@ -27,15 +28,28 @@ from fairopt.clusters.queue_tree import Forest
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_text
 from fairopt.instance.queues import Queue
-from fairopt.wording import joined, named
+from fairopt.wording import figure, joined, named
 
-__all__ = ["NONE", "Group", "Groups", "bound_of", "groups_of_config", "groups_of_priorities", "limits_of_config", "read_config"]
+__all__ = [
+    "NONE",
+    "Group",
+    "Groups",
+    "bound_of",
+    "groups_of_config",
+    "groups_of_priorities",
+    "is_oversubscribed",
+    "limits_of_config",
+    "quotas_of",
+    "read_config",
+]
 
 NONE = "<none>"
 _LINE = re.compile(r"\s*([A-Za-z_][\w.]*)\s*=\s*(.*?)\s*", re.DOTALL)
 _MACRO = re.compile(r"\$\(([^()$:]+)(?::([^()$]*))?\)")
 _TRUE, _FALSE = ("true", "t", "yes", "1"), ("false", "f", "no", "0", "")
 _DEFAULT_LIMIT = "concurrency_limit_default"
+_OVERSUBSCRIBED = "negotiator_allow_quota_oversubscription"
+_READ = ("group_", "concurrency_", _OVERSUBSCRIBED)
 _DEEPEST = 20  # macros within macros
 _LONGEST = 10_000
 
@@ -73,7 +87,7 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, str]:
             name = match[1].lower()
             itself = re.compile(rf"\$\({re.escape(name)}\)", re.IGNORECASE)
             found[name] = found.get(name, "").join(itself.split(match[2]))[:_LONGEST]
-    read = {name: value for name, value in found.items() if name.startswith(("group_", "concurrency_")) or name.endswith("_limit")}
+    read = {name: value for name, value in found.items() if name.startswith(_READ) or name.endswith("_limit")}
     return {name: _expanded(value, found, Path(path), name) for name, value in read.items()}
 
 
@@ -119,6 +133,11 @@ def groups_of_config(macros: Mapping[str, str], path: str | os.PathLike[str], ac
         )
         groups.append(Group(name, quota, static is None, surplus))
     return groups
+
+
+def is_oversubscribed(macros: Mapping[str, str], path: str | os.PathLike[str]) -> bool:
+    """Return whether quotas that are numbers count in full even where they add up to more than there is above."""
+    return _truth(macros.get(_OVERSUBSCRIBED, "true"), path, _OVERSUBSCRIBED.upper())
 
 
 def _spelled(names: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -195,6 +214,41 @@ def _truth(text: str, path: str | os.PathLike[str], key: str) -> bool:
     return text.lower() in _TRUE
 
 
+def quotas_of(groups: Sequence[Group], cores: float, *, oversubscribed: bool = True) -> dict[str, float]:
+    """Return the quotas of groups in cores, each group after its parent.
+
+    Of the quota Q of what is above, numbers take S = sum of them (at most Q, scaled, unless ``oversubscribed``), and a part f takes
+    f (Q - S) / max(1, sum of parts).
+
+    >>> chemistry, biology = Group("chemistry", 12), Group("biology", 0.5, is_part=True)
+    >>> quotas_of([chemistry, biology], 16), quotas_of([chemistry, biology], 6, oversubscribed=False)
+    ({'chemistry': 12.0, 'biology': 2.0}, {'chemistry': 6.0, 'biology': 0.0})
+    """
+    quotas: dict[str, float] = {}
+    for group in groups:
+        whole = quotas[group.parent] if group.parent else cores
+        beside = [each for each in groups if each.parent == group.parent]
+        static = sum(each.quota for each in beside if not each.is_part)
+        taken = static if oversubscribed else min(static, whole)
+        if group.is_part:
+            parts = sum(each.quota for each in beside if each.is_part)
+            quotas[group.name] = group.quota * max(whole - taken, 0.0) / max(parts, 1.0)
+        else:
+            quotas[group.name] = group.quota * (taken / static if static else 1.0) if whole > 0 else 0.0
+    return quotas
+
+
+def _note_scaled(groups: Sequence[Group], quotas: Mapping[str, float], account: Account) -> None:
+    """Note the quotas that are less than the configuration states, as those beside them leave less."""
+    cut = [
+        f"{named(each.name)} {figure(each.quota)} to {figure(quotas[each.name])}"
+        for each in groups
+        if not each.is_part and quotas[each.name] < each.quota
+    ]
+    if cut:
+        account.note(f"quotas add up to more than there is above, so HTCondor scales them: {joined(cut, 5)}")
+
+
 def _beside(group: str) -> str:
     """Return the queue of the submitters of a group that has groups in it, or of those that have none."""
     return f"{group} itself" if group else NONE
@@ -211,11 +265,14 @@ class Groups:
         By submitter.
     cores : float
         Of the pool.
+    oversubscribed : bool
+        Whether quotas that are numbers count in full even where they add up to more than there is above.
     """
 
     groups: Sequence[Group]
     priorities: Mapping[str, Priority]
     cores: float
+    oversubscribed: bool = True
     _known: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -235,10 +292,8 @@ class Groups:
         submitters : mapping
             The group and the submitter of each queue in which jobs are.
         """
-        quotas: dict[str, float] = {}
-        for group in self.groups:
-            whole = quotas[group.parent] if group.parent else self.cores
-            quotas[group.name] = group.quota * whole if group.is_part else group.quota
+        quotas = quotas_of(self.groups, self.cores, oversubscribed=self.oversubscribed)
+        _note_scaled(self.groups, quotas, account)
         queues = []
         for group in self.groups:
             quota = quotas[group.name]
@@ -275,4 +330,4 @@ class Groups:
             )
         if without:
             account.note(f"{joined([named(name) for name in without], 3)}: not among the user priorities; their factor is taken as 1,000")
-        return Forest(tuple(queues), system="HTCondor", within=True)
+        return Forest(tuple(queues), system="HTCondor")

@@ -29,7 +29,15 @@ from fairopt.clusters.assembly import Demand, Nodes, assemble
 from fairopt.clusters.fields import Seen
 from fairopt.clusters.htcondor.ads import read_ads
 from fairopt.clusters.htcondor.fields import JOB, SLOT, see
-from fairopt.clusters.htcondor.groups import Groups, bound_of, groups_of_config, groups_of_priorities, limits_of_config, read_config
+from fairopt.clusters.htcondor.groups import (
+    Groups,
+    bound_of,
+    groups_of_config,
+    groups_of_priorities,
+    is_oversubscribed,
+    limits_of_config,
+    read_config,
+)
 from fairopt.clusters.htcondor.jobs import OWNERS, Job, read_job
 from fairopt.clusters.htcondor.priorities import read_priorities
 from fairopt.clusters.htcondor.requirements import Requirements
@@ -155,7 +163,8 @@ def import_htcondor(
         queue = [_queue(job, users) for job in able]
         cores = sum(slot.offers.get("cpu", 0.0) for slot in servers)
         by_name = {each.submitter: each for each in known if not each.is_group}
-        forest = Groups(groups, by_name, cores).forest(whose, account)
+        oversubscribed = config is None or is_oversubscribed(macros, config)
+        forest = Groups(groups, by_name, cores, oversubscribed).forest(whose, account)
     imported = assemble(
         "htcondor",
         Nodes(names, np.array([[slot.offers.get(r, 0.0) for r in resources] for slot in servers]).reshape(len(servers), len(resources))),

@@ -16,7 +16,7 @@ CONFIG = """\
 GROUP_NAMES = group_physics, \\
   group_chemistry, group_physics.hep
 GROUP_QUOTA_group_physics = 12
-GROUP_QUOTA_DYNAMIC_group_chemistry = 0.125
+GROUP_QUOTA_DYNAMIC_group_chemistry = 0.5
 GROUP_QUOTA_DYNAMIC_group_physics.hep = 0.5
 GROUP_ACCEPT_SURPLUS = False
 GROUP_ACCEPT_SURPLUS_group_physics = $(YES)
@@ -37,7 +37,7 @@ def solved(found: fo.Import) -> dict[str, float]:
 
 
 def test_quotas_are_guarantees_and_limits(tmp_path: Path) -> None:
-    """Of 16 cores: physics 12 and surplus, chemistry 2 and no more; the rest of 2 belongs to those without a group."""
+    """Of 16 cores: physics 12 and surplus, chemistry a half of the other 4 and no more; the rest belongs to those without a group."""
     jobs = [*many(1, "ada", "group_physics"), *many(2, "ben", "group_chemistry"), *many(3, "cyd")]
     found = import_ads(tmp_path, [slot("slot1@w", 16)], jobs, CONFIG)
     queues = {queue.name: queue for queue in found.instance.queues}
@@ -50,6 +50,28 @@ def test_quotas_are_guarantees_and_limits(tmp_path: Path) -> None:
     assert (queues["group_physics.ada"].parent, queues["group_physics itself"].guarantee) == ("group_physics itself", {"cpu": 6})
     without = import_ads(tmp_path, [slot("slot1@w", 16)], [*many(1, "ada", "group_physics", 3), *many(2, "ben", "group_chemistry")], CONFIG)
     assert solved(without) == {"group_physics.ada": 3, "group_chemistry.ben": 2}
+
+
+@pytest.mark.parametrize(("allowed", "quotas"), [(True, [20, 10, 0, 4, 8]), (False, [10, 5, 0, 4, 3])])
+def test_quotas_that_add_up_to_more_than_there_is(tmp_path: Path, allowed: bool, quotas: list[float]) -> None:
+    """20 and 10 of 15 cores: as in HTCondor's manual, they are scaled to 10 and 5 where oversubscription is off; nothing is left for a part.
+
+    In physics, hep has 4 of 20 or of 10, and two parts of 0.75, which are scaled to halves, have the rest.
+    """
+    config = f"""\
+GROUP_NAMES = physics, chemistry, geology, physics.hep, physics.bio, physics.astro
+GROUP_QUOTA_physics = 20
+GROUP_QUOTA_chemistry = 10
+GROUP_QUOTA_DYNAMIC_geology = 0.5
+GROUP_QUOTA_physics.hep = 4
+GROUP_QUOTA_DYNAMIC_physics.bio = 0.75
+GROUP_QUOTA_DYNAMIC_physics.astro = 0.75
+NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION = {allowed}
+"""
+    found = import_ads(tmp_path, [slot("slot1@w", 15)], many(1, "ada", "physics.bio"), config)
+    queues = {queue.name: queue.guarantee.get("cpu", 0) for queue in found.instance.queues}
+    assert [queues[name] for name in ("physics", "chemistry", "geology", "physics.hep", "physics.bio")] == quotas
+    assert any("HTCondor scales them: chemistry 10 to 5 and physics 20 to 10" in note for note in found.notes) != allowed
 
 
 def test_priority_factors_are_weights(tmp_path: Path) -> None:
