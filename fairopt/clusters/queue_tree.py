@@ -45,8 +45,8 @@ class Forest:
         Whose queues they are, for notes.
     of_owner : mapping
         The queues whose weight is the weight of an owner; default: the queues that its tasks are in.
-    within : bool
-        Whether the system grants a guarantee only within what the parent gets, so that children which guarantee more are a mistake.
+    excess : str
+        What the system does where the guarantees in a queue add up to more than its own; empty: it grants them.
     counted : tuple of str
         The resources that alone count in shares; empty: all count.
     counted_why : str
@@ -59,7 +59,7 @@ class Forest:
     meaning: str = "surplus"
     system: str = ""
     of_owner: Mapping[str, tuple[str, ...]] | None = None
-    within: bool = False
+    excess: str = ""
     counted: tuple[str, ...] = ()
     counted_why: str = "the quotas of other resources are unlimited"
     kinds: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -201,9 +201,9 @@ def note_guarantees(instance: Instance, forest: Forest, account: Account) -> Non
         for node, sums in below.items()
         if node and any(amount > guaranteed[node - 1].get(key, 0.0) * (1 + FITS) for key, amount in sums.items())
     ]
-    if less and forest.within:
+    if less and forest.excess:
         account.note(
-            f"{joined([named(name) for name in less], 3)}: children's guarantees exceed the parent's. {forest.system} ignores the excess; "
+            f"{joined([named(name) for name in less], 3)}: children's guarantees exceed the parent's. {forest.excess}; "
             "fairopt raises the parent's guarantee"
         )
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
+from fairopt.clusters.nested_guarantees import scaled
 from fairopt.kubernetes.scheduler_queues import Cluster, SchedulerQueues, by_name, check_parents, in_cluster_units, made
 
 __all__ = ["ElasticQuotas"]
@@ -27,7 +28,6 @@ class ElasticQuotas(SchedulerQueues):
     """Queues of ElasticQuotas: each is a queue, in which its namespace is."""
 
     name = "ElasticQuota"
-    within = True
 
     def __init__(self, parts: Sequence[Part], cluster: Cluster, account: Account) -> None:
         koordinator = any(
@@ -66,7 +66,9 @@ class ElasticQuotas(SchedulerQueues):
             keeps = metadata.get("labels").get(f"{_KEY}allow-lent-resource").text("") == "false"
             lending = dict.fromkeys(guarantee, 0.0) if koordinator and keeps else {}
             self.queues.append(made(part, name, parents[name], weight, guarantee, limit, lending))
-        if not koordinator:
+        if koordinator:
+            self.queues = scaled(self.queues, cluster.total, self.meaning, "Koordinator", account)
+        else:
             account.note("ElasticQuotas are borrowed first come, first served: here those who borrow have equal weights")
 
     @staticmethod

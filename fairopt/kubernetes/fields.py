@@ -95,7 +95,7 @@ _OF_VOLCANO = {
     read | weight, capability, deserved, guarantee, parent, priority | what it gets, and its place in the tree
     read | affinity | the groups of nodes that its pods run on
     noted | dequeueStrategy | whether a gang that does not fit holds up those behind it
-    ignored | reclaimable | whether what runs in it may be stopped: how Volcano gets to what is deserved
+    read | reclaimable | whether what runs in it may be stopped is said in a note
     ignored | type, extendClusters | other clusters
     """,
     "Job": """

@@ -100,7 +100,7 @@ def queues_of(
     forest = Forest(tuple(queues))
     if system:
         counted = system.counted or limited_resources(system.queues, Cluster.of(nodes))
-        forest = Forest(tuple(queues), system.meaning, system.name, within=system.within, counted=counted, kinds=system.kinds)
+        forest = Forest(tuple(queues), system.meaning, system.name, excess=system.excess, counted=counted, kinds=system.kinds)
     strange = forest.resources - {resource for node in nodes for resource in node.allocatable}
     if strange:
         account.note(f"amounts of {joined(sorted(strange), 5)} are left out: no node has it")

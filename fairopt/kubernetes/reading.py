@@ -15,9 +15,11 @@ from fairopt.clusters.json_export import Part, parse_json
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_stdin, read_text
 
-__all__ = ["CONFIGURATION", "kind_of", "named_objects", "read_any", "read_objects"]
+__all__ = ["CONFIGURATION", "VOLCANO", "kind_of", "named_objects", "read_any", "read_objects"]
 
 CONFIGURATION = ("Configuration", "yunikorn.apache.org")  # the kind that a file of queues of YuniKorn gets, which has none of its own
+VOLCANO = ("Configuration", "volcano.sh")  # the kind that the configuration of Volcano's scheduler gets
+_OF_VOLCANO = "volcano-scheduler.conf"  # a key of a ConfigMap
 _OF_CONFIG = re.compile(r"^\s*(partitions|deviceClassMappings)\s*:", re.MULTILINE)  # queues of YuniKorn, resources of Kueue
 _YAML = re.compile(r"""(---|%|["']?[A-Za-z][\w./-]*["']?\s*:(\s|$))""")  # how a document of YAML starts
 
@@ -65,7 +67,10 @@ def named_objects(path: str | os.PathLike[str], command: str) -> list[Part]:
     for whole in _documents(path, command):
         value, where = whole.value, whole.file
         if isinstance(value, dict) and "kind" not in value and "partitions" in value:
-            objects.append(_configuration(value, where))
+            objects.append(_with_kind(value, where, CONFIGURATION))
+            continue
+        if isinstance(value, dict) and "kind" not in value and "tiers" in value:
+            objects.append(_with_kind(value, where, VOLCANO))
             continue
         items = whole.get("items").items() if "items" in whole else [whole]
         for item in items:
@@ -78,22 +83,28 @@ def named_objects(path: str | os.PathLike[str], command: str) -> list[Part]:
     return [each for part in objects for each in _unpacked(part, command)]
 
 
-def _configuration(value: dict[str, Any], where: str) -> Part:
-    """Return the queues of YuniKorn as an object with a kind, which their file does not have."""
-    kind, group = CONFIGURATION
+def _with_kind(value: dict[str, Any], where: str, kind_and_group: tuple[str, str]) -> Part:
+    """Return the queues of YuniKorn, or the configuration of Volcano, as an object with a kind, which their file does not have."""
+    kind, group = kind_and_group
     return Part({**value, "kind": kind, "apiVersion": f"{group}/v1"}, where)
 
 
 def _unpacked(part: Part, command: str) -> list[Part]:
-    """Return the queues of YuniKorn, or the configuration of Kueue, that a ConfigMap holds; any other object as it is."""
+    """Return the queues of YuniKorn, or the configuration of Kueue or Volcano, that a ConfigMap holds; any other object as it is."""
     if kind_of(part) != ("ConfigMap", ""):
         return [part]
     found = []
     for key, text in part.get("data").entries().items():
+        if key == _OF_VOLCANO and isinstance(text.value, str):
+            found += [
+                _with_kind(value, where, VOLCANO)
+                for value, where in _of_yaml(Path(f"{part.place}, {key}"), text.value, command)
+                if isinstance(value, dict)
+            ]
         if key.endswith(".yaml") and isinstance(text.value, str) and _OF_CONFIG.search(text.value):
             for value, where in _of_yaml(Path(f"{part.place}, {key}"), text.value, command):
                 if isinstance(value, dict) and "partitions" in value:
-                    found.append(_configuration(value, where))
+                    found.append(_with_kind(value, where, CONFIGURATION))
                 elif isinstance(value, dict) and kind_of(inner := Part(value, where))[0] == "Configuration":
                     found.append(inner)
     return found or [part]

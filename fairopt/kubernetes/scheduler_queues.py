@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
@@ -55,8 +55,8 @@ class SchedulerQueues(ABC):
         Of the scheduler, in messages.
     meaning : str
         What a guarantee means: "surplus" or "clamp".
-    within : bool
-        Whether a guarantee holds only within what the parent gets.
+    excess : str
+        What the scheduler does where the guarantees in a queue add up to more than its own; empty: it grants them.
     queues : list of Queue
         The servers of their quotas are nodes.
     counted : tuple of str
@@ -71,7 +71,7 @@ class SchedulerQueues(ABC):
 
     name: str
     meaning: str = "surplus"
-    within: ClassVar[bool] = False
+    excess: str = ""
     queues: list[Queue]
     counted: tuple[str, ...] = ()
     kinds: Mapping[str, frozenset[str]] = MappingProxyType({})

@@ -1,10 +1,13 @@
 """The queues of Volcano (``scheduling.volcano.sh``): weight, capability, deserved, guarantee, and trees of them.
 
-``capability`` is the limit. What ``guarantee.resource`` reserves is never lent. If a queue says what it deserves, the queues are those of
-Volcano's capacity plugin: ``deserved`` is the guarantee, of which the reserved part is not lent, and the weight is the dominant share of
-what is deserved. Else they are those of the proportion plugin: weights, and a reservation as the least that a queue gets (``clamp``). A
-``priority`` is a tier. ``affinity`` says on which groups of nodes the pods of a queue run. The tree is that of ``parent``, or that of the
-annotations ``volcano.sh/hierarchy`` and ``hierarchy-weights``.
+``capability`` is the limit; 0 CPUs or no memory are none. What ``guarantee.resource`` reserves is never lent. Of Volcano's two plugins,
+*capacity* takes ``deserved`` as the guarantee, of which the reserved part is not lent, and the weight is the dominant share of what is
+deserved; *proportion* has weights, and a reservation as the least that a queue gets (``clamp``). The configuration of the scheduler (the
+ConfigMap ``volcano-scheduler-configmap``) says which of them divides the cluster; without it, it is *capacity* if a queue says what it
+deserves. A ``priority`` is a tier. ``affinity`` says on which groups of nodes the pods of a queue run. In a queue that is not open nothing
+starts. The tree is that of ``parent``, or that of the annotations ``volcano.sh/hierarchy`` and ``hierarchy-weights``.
+
+Source: Volcano, pkg/scheduler/plugins/capacity and proportion.
 """
 
 from __future__ import annotations
@@ -16,12 +19,15 @@ from fairopt.clusters.json_export import Part
 from fairopt.instance.queues import Queue
 from fairopt.instance.tree import MOST_LEVELS, too_deep
 from fairopt.kubernetes.placement import Expression
+from fairopt.kubernetes.reading import VOLCANO, kind_of
 from fairopt.kubernetes.scheduler_queues import Cluster, SchedulerQueues, by_name, check_parents, in_cluster_units, made, marked
 from fairopt.wording import joined, named, plural
 
 __all__ = ["Volcano"]
 
 _MARKS = ("volcano.sh/queue-name", "scheduling.volcano.sh/queue-name")
+_CAPACITY, _PROPORTION = "capacity", "proportion"
+_CLOSED = ("Closed", "Closing")
 _DEFAULT, _SCHEDULER, _ROOT = "default", "volcano", "root"
 _HIERARCHY, _WEIGHTS = "volcano.sh/hierarchy", "volcano.sh/hierarchy-weights"
 _GROUP = "volcano.sh/nodegroup-name"  # a label of nodes
@@ -33,9 +39,10 @@ class Volcano(SchedulerQueues):
     """Queues of Volcano."""
 
     name = "Volcano"
-    within = True
 
     def __init__(self, parts: Sequence[Part], cluster: Cluster, account: Account) -> None:
+        plugin = _plugin([part for part in parts if kind_of(part) == VOLCANO])
+        parts = [part for part in parts if kind_of(part) != VOLCANO]
         listed = {name: part for name, part in by_name(parts, account).items() if name != _ROOT}
         parents, weights, above = _hierarchy(listed, account)
         for name, part in listed.items():
@@ -45,11 +52,16 @@ class Volcano(SchedulerQueues):
         check_parents(parents | {queue.name: queue.parent for queue in above}, listed)
         reserved = {name: in_cluster_units(part["spec"].get("guarantee").get("resource")) for name, part in listed.items()}
         deserved = {name: in_cluster_units(part["spec"].get("deserved")) for name, part in listed.items()}
-        capacity = any(deserved.values())
+        capacity = any(deserved.values()) if plugin is None else plugin == _CAPACITY
         self.meaning = "surplus" if capacity else "clamp"
-        self.name = f"Volcano's {'capacity' if capacity else 'proportion'} plugin"
+        self.name = f"Volcano's {_CAPACITY if capacity else _PROPORTION} plugin"
         if capacity:
+            self.excess = f"{self.name} starts nothing in the whole cluster while that is so"
             weights = _deserved_weights(deserved, reserved, parents, cluster, account)
+        else:
+            deserved = {name: {} for name in deserved}
+        _note_plugin(listed, plugin, capacity, account)
+        self._closed = {name: state for name, part in listed.items() if (state := part.get("status").get("state").text("")) in _CLOSED}
         self.selectors = _node_groups(listed, parents, account)
         self.queues = list(above)
         for name, part in listed.items():
@@ -61,19 +73,58 @@ class Volcano(SchedulerQueues):
             lending = {resource: guarantee[resource] - amount for resource, amount in reserved[name].items() if amount}
             weight = weights[name] if name in weights else spec.get("weight").number(1.0)
             limit = in_cluster_units(spec.get("capability"))
+            limit = {resource: most for resource, most in limit.items() if most or resource not in ("cpu", "memory")}
+            if not capacity and not weight:
+                account.note_of("queue", name, "has the weight 0: it deserves nothing, and gets nothing")
             tier = int(spec.get("priority").number(0.0))
             self.queues.append(made(part, name, parents[name], weight, guarantee, limit, lending, tier))
 
     @staticmethod
     def reads(kind: str, group: str) -> bool:
         """Return whether objects of a kind belong to Volcano."""
-        return kind == "Queue" and group == "scheduling.volcano.sh"
+        return (kind == "Queue" and group == "scheduling.volcano.sh") or (kind, group) == VOLCANO
+
+    def closed(self, pod: Part, namespace: str, running: bool) -> str:
+        """Return why a pod that waits asks for nothing: its queue is not open."""
+        state = "" if running else self._closed.get(self.queue_of(pod, namespace) or "", "")
+        return state and f"its queue is not open (state {state}): nothing starts"
 
     def queue_of(self, pod: Part, namespace: str) -> str | None:
         """Return the queue of the annotation of a pod, or the default queue of the scheduler."""
         names = {queue.name for queue in self.queues}
         name = marked(pod, _MARKS) or (_DEFAULT if pod.get("spec").get("schedulerName").text("") == _SCHEDULER else "")
         return name if name in names else None
+
+
+def _plugin(parts: Sequence[Part]) -> str | None:
+    """Return the plugin of a configuration that divides the cluster among queues; None: it is not known.
+
+    A configuration without either divides nothing by queues; weights are then the nearest that there is.
+    """
+    if not parts:
+        return None
+    names = [plugin.get("name").text("") for part in parts for tier in part.get("tiers").items() for plugin in tier.get("plugins").items()]
+    return _CAPACITY if _CAPACITY in names else _PROPORTION
+
+
+def _note_plugin(listed: Mapping[str, Part], plugin: str | None, capacity: bool, account: Account) -> None:
+    """Note what queues state and a plugin does not read, and how queues without a plugin were read."""
+    deserving = [name for name, part in listed.items() if part["spec"].get("deserved").value]
+    if capacity and plugin is None:
+        account.note(
+            f"{joined([named(name) for name in deserving], 3)}: stated what is deserved, so Volcano's capacity plugin is taken to divide "
+            "the cluster; its proportion plugin, the default, ignores that and has weights: give volcano-scheduler-configmap with --queues"
+        )
+    for name in () if capacity else deserving:
+        account.note_of("queue", name, "states what it deserves, which Volcano's proportion plugin ignores: weights count")
+    weights = {part["spec"].get("weight").number(1.0) for part in listed.values()}
+    if capacity and len(weights) > 1:
+        account.note("queues have different weights, which Volcano's capacity plugin ignores: what they deserve counts")
+    for name, part in listed.items():
+        if part["spec"].get("reclaimable").value is False:
+            account.note_of(
+                "queue", name, "is not reclaimable: Volcano stops nothing there, even beyond its share, which is not in an instance"
+            )
 
 
 def _node_groups(listed: Mapping[str, Part], parents: Mapping[str, str | None], account: Account) -> dict[str, tuple[Expression, ...]]:

@@ -57,7 +57,7 @@ class YuniKorn(SchedulerQueues):
 
     name = "YuniKorn"
     meaning = "clamp"
-    within = True
+    excess = "YuniKorn refuses such a configuration, and keeps the one that it has"
 
     def __init__(self, parts: Sequence[Part], cluster: Cluster, account: Account) -> None:
         self._cluster, self._account = cluster, account

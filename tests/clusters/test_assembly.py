@@ -91,12 +91,12 @@ def test_guarantees_that_do_not_fit_are_said() -> None:
     """Children with 3 and 4 in a queue with 5, on a node of 4."""
     queues = (fo.Queue("top", guarantee={"cpu": 5}), fo.Queue("a", "top", guarantee={"cpu": 3}), fo.Queue("b", "top", guarantee={"cpu": 4}))
     groups = tasks([("a", [1, 1], 1), ("b", [1, 1], 1)], 1)
-    for within in (False, True):
-        forest = Forest(queues, "surplus", "Test", within=within)
+    for excess in ("", "Test refuses it"):
+        forest = Forest(queues, "surplus", "Test", excess=excess)
         notes = assemble("test", Nodes(["n"], np.array([[4.0, 4.0]])), groups, Account(False), units=UNITS, forest=forest).notes
         assert any("guarantees of cpu exceed the cluster by 3" in note for note in notes)
         assert any("2 more than the queue itself (5)" in note for note in notes)
-        assert any("top: children's guarantees exceed the parent's. Test ignores the excess" in note for note in notes) == within
+        assert any("top: children's guarantees exceed the parent's. Test refuses it; fairopt" in note for note in notes) == bool(excess)
 
 
 @settings(max_examples=40)

@@ -268,6 +268,57 @@ def test_what_volcano_reserves_adds_up(folder: Path) -> None:
     assert dict(zip(result.instance.users, held.round(9).tolist(), strict=True)) == {"in-a": 1, "in-b": 1, "in-c": 15}
 
 
+SCHEDULER = """---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: volcano-scheduler-configmap, namespace: volcano-system}
+data:
+  volcano-scheduler.conf: |
+    actions: "enqueue, allocate, backfill"
+    tiers:
+    - plugins: [{name: priority}, {name: gang}]
+    - plugins: [{name: drf}, {name: PLUGIN}]
+"""
+
+
+@pytest.mark.parametrize(("plugin", "cores"), [("proportion", [10, 30]), ("capacity", [28, 12]), ("", [28, 12])])
+def test_which_plugin_of_volcano_divides_the_cluster(folder: Path, plugin: str, cores: list[float]) -> None:
+    """Of 40 cores a deserves 28 and b 12, with weights 1 and 3: the configuration says what counts, and a note what was taken."""
+    text = volcano("a", "{weight: 1, deserved: {cpu: 28}}") + volcano("b", "{weight: 3, deserved: {cpu: 12}}")
+    text += SCHEDULER.replace("PLUGIN", plugin) if plugin else ""
+    pods = [pod(f"{name}{n}", name, {MARK: name}) for name in "ab" for n in range(40)]
+    found = imported(folder, text, pods)
+    assert fo.solve(found.instance, found.notion).tasks_per_user == pytest.approx(cores)
+    said = {
+        "proportion": "states what it deserves, which Volcano's proportion plugin ignores",
+        "capacity": "queues have different weights, which Volcano's capacity plugin ignores",
+        "": "its proportion plugin, the default, ignores that",
+    }[plugin]
+    assert any(said.replace("states what it deserves", "") in note for note in found.notes)
+    assert not any(each.what == "object" for each in found.left_out)
+
+
+def test_queues_of_volcano_that_start_nothing_or_stop_nothing(folder: Path) -> None:
+    """A closed queue starts nothing; weight 0 deserves nothing; 0 CPUs of capability are no limit; reclaimable: false is said."""
+    text = volcano("shut", "{weight: 1}").replace("spec:", "status: {state: Closed}\nspec:") + volcano("none", "{weight: 0}")
+    text += volcano("open", '{reclaimable: false, capability: {cpu: "0", memory: 4Gi}}')
+    pods = [pod(f"{name}{n}", name, {MARK: name}) for name in ("shut", "none", "open") for n in range(9)]
+    found = imported(folder, text, pods)
+    assert dict(zip(found.owners, fo.solve(found.instance, "drfh").tasks_per_user, strict=True)) == pytest.approx({"none": 0, "open": 9})
+    assert {each.why: each.number for each in found.left_out} == {"its queue is not open (state Closed): nothing starts": 1}
+    assert sum(each.number for each in found.left_out) == 9
+    assert dict(by_name(found)["open"].limit) == {"memory": 4}
+    assert any(note.startswith('"none" has the weight 0') for note in found.notes)
+    assert any(note.startswith('"open" is not reclaimable') for note in found.notes)
+
+
+def test_volcano_starts_nothing_where_children_deserve_more(folder: Path) -> None:
+    """Its capacity plugin refuses such a tree as a whole, which the note says."""
+    text = volcano("p", "{deserved: {cpu: 4}}") + "".join(volcano(name, "{parent: p, deserved: {cpu: 3}}") for name in "ab")
+    notes = imported(folder, text, [pod("x", "lab", {MARK: "a"})]).notes
+    assert any("p: children's guarantees exceed the parent's. Volcano's capacity plugin starts nothing" in note for note in notes)
+
+
 def test_volcano_queues_with_what_they_deserve(folder: Path) -> None:
     """The capacity plugin: of 40 cores a deserves 8, b 4, of which 1 is reserved; c, with nothing, has hardly any weight."""
     text = volcano("a", "{weight: 1, deserved: {cpu: 8}}") + volcano("b", "{deserved: {cpu: 4}, guarantee: {resource: {cpu: 1}}}")

@@ -1,12 +1,13 @@
 """Group quotas and user priorities of HTCondor as a tree of queues.
 
 **Groups** are queues; ``group_physics.hep`` is a queue in ``group_physics``. The quota of a group is its guarantee of cores: a number
-(``GROUP_QUOTA_x``), or a part (``GROUP_QUOTA_DYNAMIC_x``) of what these numbers leave of the pool or of the quota of the group above; parts
-that add up to more than 1 are scaled to 1. Numbers that add up to more than there is above are scaled only without
-``NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION``, which is true by default. A group that accepts no surplus (``GROUP_ACCEPT_SURPLUS_x``, ``GROUP_AUTOREGROUP_x``) is limited to its quota. HTCondor divides a surplus by quotas, so a quota
-is the weight of a group, too. What quotas leave of the pool belongs to those without a group, in the queue ``<none>``, and what they leave
-of a group to its own submitters, in the queue ``GROUP itself``; both accept surplus. If they leave nothing, the weight of that queue is one
-core, as is that of a group without a quota.
+(``GROUP_QUOTA_x``), or a part (``GROUP_QUOTA_DYNAMIC_x``) of what these numbers leave of the pool, or of the quota of the group above;
+parts that add up to more than 1 are scaled to 1. Numbers that add up to more than there is above are scaled only without
+``NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION``, which is true by default. A group that accepts no surplus (``GROUP_ACCEPT_SURPLUS_x``,
+``GROUP_AUTOREGROUP_x``) is limited to its quota. HTCondor divides a surplus by quotas, so a quota is the weight of a group, too. What they
+leave of the pool belongs to those without a group, in the queue ``<none>``, and what they leave of a group to its own submitters, in the
+queue ``GROUP itself``; both accept surplus. If they leave nothing, the weight of that queue is one core, as is that of a group without a
+quota.
 
 **Submitters** are queues in their group. The weight of a submitter is 1 / priority factor; its ceiling is a limit of cores, its floor a
 guarantee.

@@ -27,6 +27,7 @@ from typing import Any
 from fairopt.clusters.account import Account
 from fairopt.clusters.fields import Seen
 from fairopt.clusters.json_export import Part, parse_json
+from fairopt.clusters.nested_guarantees import scaled
 from fairopt.clusters.queue_tree import Forest
 from fairopt.clusters.yarn.files import is_xml, read_queue_file
 from fairopt.clusters.yarn.queue_fields import CAPACITY_QUEUE, FAIR_ANSWER
@@ -66,10 +67,13 @@ def queues_of(path: str | os.PathLike[str], offers: Sequence[Offer], account: Ac
     if kind == "capacityScheduler":
         queues = _capacity(info, None, offers, account, users)
         _note_states(info, account)
-        found = Forest(tuple(_first_by_priority(info, queues, account)), system="YARN's Capacity Scheduler")
+        system, excess = "YARN's Capacity Scheduler", "YARN refuses such a configuration, or scales them down (legacy-queue-mode)"
+        found = Forest(tuple(_first_by_priority(info, queues, account)), system=system, excess=excess)
     elif kind == "fairScheduler":
         root = info["rootQueue"]
-        found = Forest(tuple(_fair(root, None, offers, account)), "clamp", "YARN's Fair Scheduler", within=True)
+        system = "YARN's Fair Scheduler"
+        queues = scaled(_fair(root, None, offers, account), total_of(offers), "clamp", system, account)
+        found = Forest(tuple(queues), "clamp", system)
     elif kind:
         info["type"].refuse(f'there are no queues of a scheduler "{kind}"; capacityScheduler and fairScheduler have queues')
     else:

@@ -54,7 +54,7 @@ def test_quotas_are_guarantees_and_limits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("allowed", "quotas"), [(True, [20, 10, 0, 4, 8]), (False, [10, 5, 0, 4, 3])])
 def test_quotas_that_add_up_to_more_than_there_is(tmp_path: Path, allowed: bool, quotas: list[float]) -> None:
-    """20 and 10 of 15 cores: as in HTCondor's manual, they are scaled to 10 and 5 where oversubscription is off; nothing is left for a part.
+    """20 and 10 of 15 cores: as in HTCondor's manual, they are scaled to 10 and 5 where oversubscription is off, and a part has 0.
 
     In physics, hep has 4 of 20 or of 10, and two parts of 0.75, which are scaled to halves, have the rest.
     """

@@ -236,7 +236,6 @@ def test_queues_of_the_fair_scheduler(tmp_path: Path) -> None:
     assert result.options == {"guarantees": "clamp"}
     texts = [
         "solve with guarantees=clamp",
-        "YARN's Fair Scheduler ignores the excess",
         "has no weights",
         '"eng.dev" is guaranteed more than its limit',
     ]
