@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
     from fairopt.program import Program
     from fairopt.reporting.composing import Report, report
-    from fairopt.scheduling import schedule
+    from fairopt.scheduling import BASELINES, schedule
     from fairopt.scheduling.precomputed import edrf_rounds, precomputed_drf
     from fairopt.simulation import Simulation
     from fairopt.simulation.arrival_curves import Arrivals
@@ -81,6 +81,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BASELINES",
     "CRITERIA",
     "GENERATORS",
     "NOTIONS",
@@ -218,7 +219,7 @@ __getattr__ = door(  # a name is imported when it is first used, so that ``impor
         "analysis.planning": ["Plan", "plan"],
         "program": ["Program"],
         "reporting.composing": ["Report", "report"],
-        "scheduling": ["schedule"],
+        "scheduling": ["BASELINES", "schedule"],
         "scheduling.precomputed": ["edrf_rounds", "precomputed_drf"],
         "simulation": ["Simulation"],
         "simulation.arrival_curves": ["Arrivals"],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from fairopt.allocation import Allocation
+from fairopt.allocation import GIVEN, Allocation
 from fairopt.errors import Unsupported
 from fairopt.instance import Instance
 from fairopt.models import Notion, weights_text
@@ -25,6 +25,7 @@ __all__ = [
     "NotionSpec",
     "OwnScheduler",
     "ScheduleSpec",
+    "kind_of",
     "options_of",
     "own_scheduler",
     "read_generator",
@@ -48,11 +49,14 @@ class OwnScheduler:
     function : function
     options : mapping
         Keyword arguments of the function.
+    kind : str
+        "own"; "approximate" of a baseline, which a simulation asks as it asks a function.
     """
 
     name: str
     function: Callable[..., Any]
     options: Mapping[str, Any]
+    kind: str = "own"
 
     def __call__(self, instance: Instance) -> Any:
         """Return what the function does."""
@@ -62,7 +66,7 @@ class OwnScheduler:
         """Return it with this seed, if the function takes one that is not chosen yet."""
         if "seed" in self.options or "seed" not in inspect.signature(self.function).parameters:
             return self
-        return OwnScheduler(self.name, self.function, {**self.options, "seed": seed})
+        return OwnScheduler(self.name, self.function, {**self.options, "seed": seed}, self.kind)
 
 
 def own_scheduler(spec: Any) -> OwnScheduler | None:
@@ -144,6 +148,19 @@ def read_schedule(spec: ScheduleSpec) -> tuple[str, Mapping[str, Any] | Allocati
     criterion, placement = plan["criterion"], plan.get("placement", "first-fit")
     names = [word if isinstance(word, str) else getattr(word, "name", getattr(word, "__name__", "own")) for word in (criterion, placement)]
     return _name(names, {key: value for key, value in plan.items() if key not in ("criterion", "placement")}), plan
+
+
+def kind_of(plan: Mapping[str, Any] | Allocation | OwnScheduler) -> str:
+    """Return the kind of a row of a table: "greedy", "approximate" of a baseline, "given" of a scheduler of one's own.
+
+    >>> [kind_of(read_schedule(spec)[1]) for spec in ("drfh:best-fit", "drfh:pop")]
+    ['greedy', 'approximate']
+    """
+    from fairopt.scheduling.baselines import baseline_of
+
+    if isinstance(plan, OwnScheduler | Allocation):
+        return GIVEN
+    return "greedy" if baseline_of(plan.get("placement"), {})[0] is None else "approximate"
 
 
 def read_placement(spec: str | Placement) -> tuple[str, Placement | Chooser]:

@@ -18,6 +18,6 @@ from __future__ import annotations
 from fairopt.allocation.allocation import GIVEN, Allocation
 from fairopt.allocation.exact_answer import ExactAnswer
 from fairopt.allocation.level import Level
-from fairopt.allocation.question import Greedy, Optimum
+from fairopt.allocation.question import Approximation, Greedy, Optimum
 
-__all__ = ["GIVEN", "Allocation", "ExactAnswer", "Greedy", "Level", "Optimum"]
+__all__ = ["GIVEN", "Allocation", "Approximation", "ExactAnswer", "Greedy", "Level", "Optimum"]

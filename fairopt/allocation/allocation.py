@@ -22,7 +22,7 @@ from fairopt.allocation.exact_answer import ExactAnswer
 from fairopt.allocation.holdings import QueueHoldings, UserHoldings, frame_of, holdings_of, queue_holdings
 from fairopt.allocation.level import Level
 from fairopt.allocation.proof import proof_of
-from fairopt.allocation.question import Greedy, Optimum
+from fairopt.allocation.question import Approximation, Greedy, Optimum
 from fairopt.allocation.records import labelled_arrays, plain_data, user_frame
 from fairopt.certificate import Certificate
 from fairopt.errors import Unsupported
@@ -80,7 +80,7 @@ class Allocation(ShowsItself):
     trace : object
         A record of the iterations (sweeps, a trajectory), from engines that keep one, in rows of the merged instance. A trajectory has a
         picture, ``trace.plot()``. For a schedule: the order of its placements.
-    question : Optimum, Greedy or None
+    question : Optimum, Greedy, Approximation or None
         The arguments of `fairopt.solve` or `fairopt.schedule`; None for an allocation that fairopt did not compute.
     exact : ExactAnswer or None
         Of ``solve(..., exact=True)`` and ``schedule(..., exact=True)``: ``tasks``, ``tasks_per_user``, ``shares`` and ``levels`` as
@@ -101,7 +101,7 @@ class Allocation(ShowsItself):
     seconds: dict[str, float] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     trace: Any = None
-    question: Optimum | Greedy | None = None
+    question: Optimum | Greedy | Approximation | None = None
     queue_prices: dict[str, float] = field(default_factory=dict)
     exact: ExactAnswer | None = None
     measured_by: Notion | None = None
@@ -116,7 +116,7 @@ class Allocation(ShowsItself):
     @classmethod
     def of(
         cls,
-        question: Optimum | Greedy,
+        question: Optimum | Greedy | Approximation,
         instance: Instance,
         *,
         solver: str,
@@ -240,7 +240,7 @@ class Allocation(ShowsItself):
     @property
     def equalizes(self) -> bool:
         """Whether the notion equalises shares, level by level or in a schedule; False of goals that are a sum."""
-        if not isinstance(self.question, Optimum) or self.levels:
+        if self.question is None or isinstance(self.question, Greedy) or self.levels:
             return True
         goal = getattr(self.question.notion, "goal", None)
         return goal is not None and goal(np.ones(self.instance.n_users)).has_levels

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from fairopt.instance.tolerances import CERTIFIED
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from fairopt.models import Notion
     from fairopt.solvers import Chooser, Placement
 
-__all__ = ["Greedy", "Optimum"]
+__all__ = ["Approximation", "Greedy", "Optimum"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,3 +38,15 @@ class Greedy:
     seed: int
     stop: Literal["exhausted", "first-block"]
     exact: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Approximation:
+    """The arguments of `fairopt.schedule` that led to the allocation of a baseline, for `fairopt.analysis.rerun`.
+
+    ``baseline`` is one of ``fairopt.BASELINES`` with its options; this room is below theirs.
+    """
+
+    notion: Notion
+    baseline: Any
+    integral: bool = False

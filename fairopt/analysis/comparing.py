@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from fairopt.allocation import GIVEN, Allocation
+from fairopt.allocation import GIVEN, Allocation, Approximation
 from fairopt.analysis.comparison import BEST_FOUND, Comparison, Row
 from fairopt.analysis.finish_ratios import ratios_of_users
 from fairopt.analysis.measures import cluster_use, dominant_shares, envy_applies, jain_index, largest_envy, takes_part, violations
@@ -52,7 +52,7 @@ from fairopt.registry import line_at_fault
 from fairopt.results import plain
 from fairopt.scheduling import schedule
 from fairopt.solving import best_found, notion_of, solve, without_remarks
-from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec, read_notion, read_schedule
+from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec, kind_of, read_notion, read_schedule
 from fairopt.validation import check, check_time_limit, check_yes_or_no, numbers, require_labels
 from fairopt.wording import percent
 
@@ -88,8 +88,9 @@ def compare(
         Exact allocations: identifiers ("drfh"), with options "proportional:alpha=2" or ("proportional", {"alpha": 2}), or notions.
     schedules : sequence
         Greedy schedules: "criterion:placement" ("drfh:best-fit"), with options "drfh:best-fit:metric=cosine:ties=random" or as a mapping
-        of the arguments of `schedule`; (criterion, placement); an `Allocation` that was computed before; or a scheduler of your own, a
-        function of an Instance that returns an Allocation or tasks (users, servers), or its name in a file, "mine.py:in_turn".
+        of the arguments of `schedule`; baselines: "notion:baseline" ("drfh:pop:parts=4"); (criterion, placement); an `Allocation` that
+        was computed before; or a scheduler of your own, a function of an Instance that returns an Allocation or tasks (users, servers),
+        or its name in a file, "mine.py:in_turn".
     allocations : mapping, optional
         Your own allocations, by name: arrays or frames (users, servers) of tasks, an `Allocation`, or the path of a CSV file
         (`fairopt.formats.allocations`). If one exceeds a limit, its row says where and by how much.
@@ -241,7 +242,7 @@ class _Work:
             seconds = float("nan")
             allocation, own = plan, notion_of(plan.notion) if plan.notion in NOTIONS else first
         else:
-            kind, started = "greedy", time.perf_counter()
+            kind, started = kind_of(plan), time.perf_counter()
             try:
                 with _failures_are_refusals():
                     allocation = schedule(self.instance, sharing=self.sharing, **({**plan, "exact": True} if self.exactly else plan))
@@ -251,6 +252,8 @@ class _Work:
             criterion = plan["criterion"]
             has_optimum = not isinstance(criterion, str) or criterion in NOTIONS
             own = notion_of(criterion, **{key: plan[key] for key in ("utility",) if key in plan}) if has_optimum else first
+            if isinstance(allocation.question, Approximation):
+                own = allocation.question.notion
             own = next((notion for notion in wanted if _same_but_for_trees(notion, own)), own)  # as it is asked about: guarantees="clamp"
         return self._measured(name, kind, allocation, seconds, against or own, whole=self.integral)
 

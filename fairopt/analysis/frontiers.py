@@ -53,7 +53,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from fairopt.allocation import GIVEN, Allocation
+from fairopt.allocation import Allocation
 from fairopt.analysis.frontier_points import FAMILIES, alpha_fair_point, checked_alpha, members_of, scheduled_point
 from fairopt.analysis.measures import dominant_shares, shares_per_task, takes_part
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
@@ -68,7 +68,7 @@ from fairopt.show.drawing import ShowsItself, draw
 from fairopt.solvers import able_users, pareto_frontier
 from fairopt.solvers.backend import Deadline
 from fairopt.solving import formulate, notion_of, solve
-from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec, read_notion, read_schedule
+from fairopt.specs import NotionSpec, ScheduleSpec, kind_of, read_notion, read_schedule
 from fairopt.validation import check_time_limit, restore_read_only
 from fairopt.wording import did_you_mean, exactly, figure, plural
 
@@ -90,7 +90,7 @@ class FrontierPoint:
     ----------
     name : str
     kind : str
-        "alpha", "notion", "fds", "gfj" or "greedy".
+        "alpha", "notion", "fds", "gfj", "greedy" or "approximate" (a baseline).
     message : str
         Why there is no allocation; else empty.
     total : float
@@ -301,7 +301,7 @@ def frontier(
         name = f"{family}:beta={exactly(float(beta))}:lam={exactly(float(lam))}"
         tasks.append((name, family, partial(solve, instance, notion, sharing=how, time_limit=time_limit)))
     for name, plan in map(read_schedule, [schedules] if isinstance(schedules, str) else schedules):
-        tasks.append((name, GIVEN if isinstance(plan, OwnScheduler) else "greedy", partial(scheduled_point, instance, plan, how)))
+        tasks.append((name, kind_of(plan), partial(scheduled_point, instance, plan, how)))
 
     found = _Exact(instance, how, time_limit)
     if done is not None:

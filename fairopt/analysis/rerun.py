@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairopt.allocation import GIVEN, Allocation, ExactAnswer, Optimum
+from fairopt.allocation import GIVEN, Allocation, Approximation, ExactAnswer, Optimum
 from fairopt.analysis.measures import dominant_shares
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import InvalidInstance, Unsupported
@@ -94,6 +94,8 @@ def rerun(
                 exact=question.exact,
                 digits=question.digits,
             )
+    if isinstance(question, Approximation):
+        return schedule(instance, notion, placement=question.baseline, integral=question.integral, sharing=sharing)
     return schedule(
         instance,
         notion,

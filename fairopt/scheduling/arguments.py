@@ -14,9 +14,10 @@ from fairopt.instance.shared import needs_no_server
 from fairopt.models import CRITERIA, NOTIONS, Notion
 from fairopt.program.filling import Filling, Measure, Rule
 from fairopt.registry import options_in, words
+from fairopt.scheduling.baselines import BASELINES, Baseline, baseline_of
 from fairopt.solvers import PLACEMENTS, Chooser, Placement
 from fairopt.solving import notion_of
-from fairopt.validation import check_whole_number
+from fairopt.validation import check_whole_number, check_yes_or_no
 from fairopt.wording import did_you_mean, joined, plural
 
 __all__ = ["check_first_block", "check_placeable", "check_single_servers", "placement_of", "plan_of", "planned", "written_plan"]
@@ -51,25 +52,39 @@ def check_placeable(instance: Instance, placement: Placement | Chooser) -> None:
 def planned(
     criterion: str | Notion | type[Notion] = "drfh",
     *,
-    placement: str | Placement | Chooser = "first-fit",
+    placement: str | Placement | Chooser | Baseline = "first-fit",
     ties: str = "index",
     seed: int = 0,
     stop: str = "exhausted",
     record: bool = False,
+    integral: bool = False,
     **options: Any,
-) -> tuple[Placement | Chooser, str, Notion]:
-    """Return the placement, its name and the notion of the arguments of `schedule`, checked as far as possible without an instance.
+) -> tuple[Placement | Chooser | Baseline, str, Notion]:
+    """Return placement or baseline, its name, and the notion of the arguments of `schedule`, checked as far as is possible so far.
 
     >>> planned("drfh", placement="best-fit", metrik="l2")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     fairopt.errors.Unsupported: "drfh" with "best-fit" takes no option "metrik" (did you mean "metric"?); ...
+    >>> planned("drfh", placement="pop", part=2)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    fairopt.errors.Unsupported: "drfh" with "pop" takes no option "part" (did you mean "parts"?); it takes parts, seed, split, ...
     """
+    check_yes_or_no("integral", integral)
+    check_whole_number("seed", seed, 0)
+    baseline, rest = baseline_of(placement, {"seed": seed, **options})
+    if baseline is not None:
+        for word, value, usual in (("ties", ties, "index"), ("stop", stop, "exhausted"), ("record", record, False)):
+            if value != usual:
+                raise Unsupported(
+                    f'{word} is about tasks that are placed one by one, and "{baseline.name}" places none so; leave {word} out'
+                )
+        return baseline, baseline.name, _notion_of(criterion, {word: each for word, each in rest.items() if word != "seed"}, baseline)
+    assert not isinstance(placement, Baseline)
     how_placed, name, rest = placement_of(placement, options)
     chosen = _criterion(criterion, rest, placement)
     for word, value, known in (("ties", ties, ("index", "largest-demand", "random")), ("stop", stop, ("exhausted", "first-block"))):
         if not isinstance(value, str) or value not in known:
             raise Unsupported(f'{word} cannot be "{value}"{did_you_mean(str(value), known)}; use {" or ".join(known)}')
-    check_whole_number("seed", seed, 0)
     return how_placed, name, chosen
 
 
@@ -109,8 +124,9 @@ def placement_of(placement: str | Placement | Chooser, options: dict[str, Any]) 
     entry: Any = placement
     if isinstance(placement, str):
         if placement not in PLACEMENTS:
+            hint = did_you_mean(placement, [*PLACEMENTS, *BASELINES])
             raise Unsupported(
-                f'there is no placement "{placement}"{did_you_mean(placement, PLACEMENTS)}; there are {", ".join(PLACEMENTS)}'
+                f'there is no placement "{placement}"{hint}; there are {", ".join(PLACEMENTS)}, and the baselines {joined([*BASELINES])}'
             )
         entry = PLACEMENTS[placement]
     if isinstance(entry, type) and issubclass(entry, Placement):
@@ -156,6 +172,21 @@ def _criterion(criterion: str | Notion | type[Notion], options: dict[str, Any], 
         names = [f'"{getattr(thing, "name", getattr(thing, "__name__", thing))}"' for thing in (criterion, placement)]
         raise Unsupported(f'{names[0]} with {names[1]} takes no option "{word}"{did_you_mean(word, takes)}; it takes {", ".join(takes)}')
     return notion_of(criterion, **options)
+
+
+def _notion_of(criterion: str | Notion | type[Notion], options: dict[str, Any], baseline: Baseline) -> Notion:
+    """Return the notion that a baseline approximates, after the options that neither of them takes are refused."""
+    if isinstance(criterion, str) and criterion in CRITERIA:
+        raise Unsupported(f'"{criterion}" is a criterion of greedy schedules and has no optimum for "{baseline.name}" to approximate')
+    kind = NOTIONS.get(criterion) if isinstance(criterion, str) else criterion
+    own = _options_of(kind)
+    if kind is not None and (word := next((word for word in options if isinstance(kind, type) and word not in own), None)):
+        takes = [*baseline.option_names(), *own, "integral"]
+        names = f'"{getattr(kind, "name", criterion)}" with "{baseline.name}"'
+        raise Unsupported(f'{names} takes no option "{word}"{did_you_mean(word, takes)}; it takes {joined(takes)}')
+    chosen = notion_of(criterion, **options)
+    baseline.check(chosen)
+    return chosen
 
 
 def check_first_block(filling: Filling, chosen: Notion, placement: Placement | Chooser) -> None:

@@ -42,6 +42,8 @@ from fairopt.models import Notion, Sharing
 from fairopt.program.filling import Criterion, Filling, Measure
 from fairopt.scheduling.arguments import check_first_block, check_placeable, check_single_servers, planned, written_plan
 from fairopt.scheduling.arrays import filling_of, order_of_ties, time_of_a_task
+from fairopt.scheduling.baselines import Baseline
+from fairopt.scheduling.baselines.approximating import approximate
 from fairopt.scheduling.in_fractions import answer_in_fractions, check_placements, fill_exactly, seen_exactly
 from fairopt.scheduling.queues import queues_of, server_limits
 from fairopt.solvers import Chooser, Filled, Placement, fill
@@ -92,16 +94,17 @@ def schedule(
     instance: Instance,
     criterion: str | Notion | type[Notion] = "drfh",
     *,
-    placement: str | Placement | Chooser = "first-fit",
+    placement: str | Placement | Chooser | Baseline = "first-fit",
     ties: Literal["index", "largest-demand", "random"] = "index",
     seed: int = 0,
     stop: Literal["exhausted", "first-block"] = "exhausted",
     record: bool = False,
     sharing: Sharing | None = None,
     exact: bool = False,
+    integral: bool = False,
     **options: Any,
 ) -> Allocation:
-    """Fill the servers with whole tasks, one at a time: a greedy schedule, not an optimum.
+    """Fill the servers with whole tasks, one at a time: a greedy schedule, not an optimum. Or follow a baseline of ``fairopt.BASELINES``.
 
     Of the users that have tasks left and a server on which one fits, the one with the smallest share is given one task, on a server that
     the placement chooses. This is repeated until no task fits. A row that stands for several servers is filled server by server; the
@@ -124,7 +127,8 @@ def schedule(
         after the user, a user's share is the smallest over the servers on which its task fits. The placement and the options may stand
         in the same text: "drfh:best-fit:only=gpu".
     placement : str or function
-        How the server is chosen: an identifier of ``fairopt.PLACEMENTS``, or a function (user, free, demand, fits) -> server.
+        How the server is chosen: an identifier of ``fairopt.PLACEMENTS``, or a function (user, free, demand, fits) -> server. Or a
+        baseline, such as "pop", which approximates the notion ``criterion`` and takes no ``ties``, ``stop``, ``record`` and ``exact``.
     ties : {"index", "largest-demand", "random"}
         Which user comes first of several with the smallest share (up to a relative 1e-12): the first in the instance, the one whose task
         takes the largest fraction of a resource of the cluster (as in the example of the DRF paper), or a random one. A queue stands
@@ -143,9 +147,12 @@ def schedule(
         Decide every step in fractions: whether a task fits, whose share is the smallest and which server is the best, without tolerances.
         An int and a Fraction of the instance are taken as they are, a float by its shortest decimal. ``allocation.exact`` has the tasks
         and shares. (A placement that is a function sees floats.) About a hundred times slower.
+    integral : bool
+        Of a baseline, which answers in fractions of tasks: round to whole tasks (`fairopt.scheduling.baselines.rounding`). A greedy
+        schedule has whole tasks in any case.
     **options
-        Options of the placement: ``metric`` (best-fit), ``slots`` (slots). Options of the criterion: ``utility`` (max-min),
-        ``queue_share``.
+        Options of the placement: ``metric`` (best-fit), ``slots`` (slots), or of the baseline. Options of the criterion: ``utility``
+        (max-min), ``queue_share``.
 
     Returns
     -------
@@ -165,6 +172,11 @@ def schedule(
     array([[19.,  2.],
            [ 2., 19.]])
 
+    A baseline, with its options:
+
+    >>> schedule(instance, "drfh:pop:parts=2:seed=0").tasks_per_user.round(3)
+    array([13., 13.])
+
     In a tree, A and B have half of the cluster each, and what the first user of A leaves goes to the second:
 
     >>> from fairopt import Queue
@@ -176,8 +188,15 @@ def schedule(
     started = time.perf_counter()
     if (plan := written_plan(criterion, placement, options)) is not None:
         made = {"placement": placement, "ties": ties, "seed": seed, "stop": stop, "record": record, "sharing": sharing, "exact": exact}
-        return schedule(instance, **made | options | plan)
-    how_placed, name, own = planned(criterion, placement=placement, ties=ties, seed=seed, stop=stop, **options)
+        return schedule(instance, **made | {"integral": integral} | options | plan)
+    how_placed, name, own = planned(
+        criterion, placement=placement, ties=ties, seed=seed, stop=stop, record=record, integral=integral, **options
+    )
+    if isinstance(how_placed, Baseline):
+        if exact:
+            raise Unsupported(f'"{name}" computes in floats; leave exact out')
+        return approximate(instance, own, how_placed, integral=integral, sharing=sharing)
+    assert not isinstance(placement, Baseline)
     chosen, how = checked(instance, own, sharing, {})
     refuse_rules(instance, "a greedy schedule obeys none", "use fairopt.solve, or leave the rules out")
     check_placeable(instance, how_placed)

@@ -11,6 +11,8 @@ import numpy as np
 from fairopt.errors import Unsupported
 from fairopt.models import NOTIONS, Notion, Sharing
 from fairopt.registry import is_reference, words
+from fairopt.scheduling import Baseline as Approximation
+from fairopt.scheduling import planned, schedule
 from fairopt.simulation.baselines.options import Baseline, Known, baseline_of, remembers, seconds_of
 from fairopt.simulation.billing import BillingLike, billing_of
 from fairopt.simulation.following import Following
@@ -21,7 +23,7 @@ from fairopt.simulation.schedulers import no_scheduler
 from fairopt.simulation.streams import Streams
 from fairopt.solvers import Turns
 from fairopt.solving import notion_of
-from fairopt.specs import OwnScheduler, options_of, own_scheduler, read_notion, read_schedule
+from fairopt.specs import OwnScheduler, kind_of, options_of, own_scheduler, read_notion, read_schedule
 from fairopt.wording import did_you_mean
 
 __all__ = ["Asynchronous", "knowing", "scheduler_of", "takes_usage"]
@@ -104,7 +106,21 @@ def scheduler_of(spec: Any) -> tuple[str, Plan]:
             raise Unsupported(no_scheduler(word))
         return _notion(spec, word, options)
     name, plan = read_schedule(spec)
+    if kind_of(plan) == "approximate":
+        return name, _fluid_baseline(name, dict(plan))  # type: ignore[arg-type]
     return name, dict(plan)  # type: ignore[arg-type]  # an allocation is no such spec
+
+
+def _fluid_baseline(name: str, plan: dict[str, Any]) -> OwnScheduler:
+    """Return a baseline as a scheduler that is asked at every event."""
+    baseline = planned(**plan)[0]
+    assert isinstance(baseline, Approximation)
+    if baseline.whole or plan.get("integral"):
+        raise Unsupported(
+            f'"{name}" gives whole tasks anew at every event, and would stop tasks and move them; leave integral out, or use a greedy '
+            "schedule such as drfh:best-fit"
+        )
+    return OwnScheduler(name, schedule, plan, "approximate")
 
 
 def _notion(spec: Any, word: str, options: dict[str, Any]) -> tuple[str, Notion]:

@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fairopt.models import NOTIONS
-from fairopt.simulation.baselines.options import BASELINES
+from fairopt.scheduling import BASELINES
+from fairopt.simulation.baselines.options import BASELINES as OF_CLUSTERS
 from fairopt.wording import did_you_mean
 
 __all__ = ["KINDS", "Scheduler", "no_scheduler", "schedulers"]
@@ -19,6 +20,7 @@ __all__ = ["KINDS", "Scheduler", "no_scheduler", "schedulers"]
 KINDS = {
     "cluster": "How clusters schedule: whole tasks, and gangs, whose tasks start together.",
     "greedy": "Whole tasks, one at a time; none is stopped.",
+    "approximate": "A baseline of a paper, asked at every event; tasks are divisible and move at no cost.",
     "exact": "The exact allocation at every event; tasks are divisible and move at no cost.",
     "memory": "Exact, with a memory: a user who has received much of late receives less. Tasks are divisible.",
     "decentralised": "Each server reallocates by itself. Tasks are divisible.",
@@ -52,12 +54,17 @@ class Scheduler:
 def schedulers() -> list[Scheduler]:
     """Return all of them; notions also those of installed packages."""
     return [
-        *(Scheduler(name, "cluster", what, _EXAMPLES.get(name, name)) for name, what in BASELINES.items()),
+        *(Scheduler(name, "cluster", what, _EXAMPLES.get(name, name)) for name, what in OF_CLUSTERS.items()),
         Scheduler(
             "CRITERION:PLACEMENT",
             "greedy",
             "the user with the smallest share of the criterion is next; the placement chooses its server (fairopt placements)",
             "drfh:best-fit",
+        ),
+        *(
+            Scheduler(f"NOTION:{name}", "approximate", baseline.title, f"{baseline.example}")
+            for name, baseline in BASELINES.items()
+            if not baseline.whole
         ),
         *(Scheduler(name, "exact", getattr(notion, "title", ""), name) for name, notion in NOTIONS.items()),
         Scheduler(

@@ -132,6 +132,8 @@ def simulate(
         count what a user holds of one resource, ``unit=gpu``; default: the resource called cpu, cpus, core or cores, in any case, or the
         only one. Half-lives are seconds, or have a unit, s, m, h, d or w. Limits of queues hold; only these know gangs.
 
+        A baseline, fluid: "drfh:pop:parts=2", one of ``fo.BASELINES``, asked at every event as a function of your own is.
+
         Your own, fluid: a function of an Instance that returns an Allocation or tasks (users, servers), or its name in a file,
         "mine.py:in_turn". It is asked at every event, with the jobs and servers of that moment.
 
@@ -344,7 +346,7 @@ def _fluid(
         details |= {"follow": optimum.strength, "half_life": optimum.following.half_life, "period": optimum.period}
     elif isinstance(optimum, KarmaRounds):
         details |= {"alpha": optimum.alpha, "period": optimum.period}
-    kind = "rounds, fluid" if isinstance(notion, Karma) else "own, fluid" if own else "exact, fluid"
+    kind = "rounds, fluid" if isinstance(notion, Karma) else f"{notion.kind}, fluid" if isinstance(notion, OwnScheduler) else "exact, fluid"
     return _flowed(streams, name, kind, flow, until, began, series=sample_flow(streams, flow), details=details)
 
 

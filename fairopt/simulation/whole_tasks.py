@@ -12,7 +12,7 @@ from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_rat
 from fairopt.instance.aggregation import number_distinct
 from fairopt.models import ShareNotion
 from fairopt.program.events import Change, Work
-from fairopt.scheduling import check_single_servers, filling_of, planned, queues_of, server_limits
+from fairopt.scheduling import Baseline, check_single_servers, filling_of, planned, queues_of, server_limits
 from fairopt.simulation.keeping import Keeper
 from fairopt.simulation.streams import Streams
 from fairopt.solvers import Placement, run_events
@@ -37,6 +37,7 @@ def run_whole_tasks(
     the tasks of each stream fit on no server.
     """
     placement, _, notion = planned(**plan)
+    assert not isinstance(placement, Baseline)  # it is fluid, and asked at every event
     for word, usual in (("stop", "exhausted"), ("record", False)):
         if plan.get(word, usual) != usual:
             raise Unsupported(f"{word} has no meaning over time; leave it out")

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from fairopt.allocation import GIVEN, Allocation
+from fairopt.allocation import Allocation
 from fairopt.analysis.comparison import BEST_FOUND
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.instance import Instance
 from fairopt.models import Notion
 from fairopt.registry import contents
-from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec, read_generator, read_notion, read_schedule
+from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec, kind_of, read_generator, read_notion, read_schedule
 from fairopt.studies.cell import Cell, draw, fingerprint
 from fairopt.studies.store import MEASURES
 from fairopt.validation import check_time_limit, check_whole_number
@@ -71,7 +71,7 @@ class Grid:
         self.entries: dict[str, str] = {}
         for name, _ in chosen:
             self.entries |= {name: "exact"} | ({f"{name}, whole tasks": "exact, whole tasks"} if options["integral"] else {})
-        self.entries |= {name: GIVEN if isinstance(plan, OwnScheduler) else "greedy" for name, plan in plans}
+        self.entries |= {name: kind_of(plan) for name, plan in plans}
         self.place = {name: j for j, name in enumerate(self.entries)}
 
     @property

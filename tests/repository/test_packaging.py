@@ -20,6 +20,7 @@ import fairopt as fo
 
 ROOT = Path(__file__).parents[2]
 PUBLIC = {
+    "BASELINES",
     "CRITERIA",
     "GENERATORS",
     "NOTIONS",

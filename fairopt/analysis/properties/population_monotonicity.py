@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.allocation import Greedy
+from fairopt.allocation import Optimum
 from fairopt.analysis.properties.case import Case, quietly
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.analysis.rerun import rerun
@@ -75,8 +75,8 @@ def check(case: Case) -> Verdict:
                 loss = np.where(case.value - after > case.slack, case.value - after, 0)
                 if loss.max() > worst:
                     worst, witness = loss.max(), _witness(case, int(z), answer, after, loss)
-    greedy = isinstance(case.allocation.question, Greedy)
-    how = "the schedule made again" if greedy else "solved again"
+    solved = isinstance(case.allocation.question, Optimum)
+    how = "solved again" if solved else "the schedule made again"
     if witness is not None:
         return violated(NAME, worst, f"Somebody runs less when another leaves ({how} without each of {tried:,}).", witness, tried)
     if tried == leaving.size:

@@ -28,7 +28,7 @@ EXACT = optional(free("The same numbers as fractions in text, such as 20/3: of a
 TIME_LIMIT = nullable(number("Time limit of each solve.", "s"))
 SPEC: Schema = {"anyOf": [{"type": "string"}, {"type": "object"}]}
 NOTIONS = items(SPEC, "Notions: names, names with options as in proportional:alpha=2, or objects with a name and options.")
-SCHEDULES = items(SPEC, "Greedy schedules, such as drfh:best-fit.")
+SCHEDULES = items(SPEC, "Greedy schedules and baselines, such as drfh:best-fit and drfh:pop.")
 SEED = whole("Seed of what is random.", "1")
 
 DEFS: dict[str, Schema] = {}
@@ -83,6 +83,8 @@ OF_SCHEDULE = {
     "ties": text("Who is next of equals."),
     "seed": SEED,
     "stop": text("When it stops."),
+    "baseline": anything("A baseline: its name, or an object with its name and options."),
+    "integral": flag("Whole tasks only."),
 }
 OF_GIVEN = {"notion": text("The notion that measures it."), "options": _OPTIONS["options"], "sharing": SHARING}
 MADE = define("made", question("How an allocation was made: all arguments of fairopt.solve or fairopt.schedule.", OF_SOLVE | OF_SCHEDULE))
