@@ -29,9 +29,9 @@ from fairopt.clusters.json_export import Part
 from fairopt.instance.quantities import NANO
 from fairopt.instance.queues import Queue, Quota
 from fairopt.kubernetes.placement import Toleration, read_toleration
-from fairopt.kubernetes.records import in_units, quantity
+from fairopt.kubernetes.records import Pod, in_units, quantity
 from fairopt.kubernetes.scheduler_queues import Cluster, SchedulerQueues, by_name, check_parents, made, marked
-from fairopt.wording import joined
+from fairopt.wording import joined, plural
 
 __all__ = ["Kueue"]
 
@@ -148,6 +148,22 @@ class Kueue(SchedulerQueues):
         local = self._local.get(owner, {})
         weights = self._weights.get(owner, {})
         return next((weight for name, weight in weights.items() if local.get(name, queue) == queue), 1.0)
+
+    def notes_on(self, pods: Sequence[Pod], above: Sequence[str | None]) -> list[str]:
+        """Return notes on pods that wait and ask for a resource that their ClusterQueue does not cover."""
+        covered = {name: {resource for _, resource in node.nominal} | {"pods"} for name, node in self._nodes.items()}
+        lacking: dict[str, dict[str, float]] = {}  # by resource and queue
+        for pod, queue in zip(pods, above, strict=True):
+            if queue is not None and not pod.node:
+                for resource in (r for r, amount in pod.request.items() if amount and r not in covered[queue]):
+                    inside = lacking.setdefault(resource, {})
+                    inside[queue] = inside.get(queue, 0.0) + pod.number
+        return [
+            f"{plural(sum(inside.values()), 'pod waits', 'pods wait')} in {joined(list(inside), 3)} and "
+            f"{'asks' if sum(inside.values()) == 1 else 'ask'} for {resource}, of which there is no quota: Kueue admits none of them unless "
+            "its configuration excludes it; here it is not limited"
+            for resource, inside in lacking.items()
+        ]
 
     def closed(self, pod: Part, namespace: str, running: bool) -> str:
         """Return why a pod asks for nothing: a stopPolicy of its LocalQueue or of its ClusterQueue."""

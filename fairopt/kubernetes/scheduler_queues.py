@@ -103,6 +103,10 @@ class SchedulerQueues(ABC):
         """Return pods in the order in which they are served where a queue serves one after the other."""
         return list(pods)
 
+    def notes_on(self, pods: Sequence[Pod], above: Sequence[str | None]) -> list[str]:
+        """Return notes on pods that the scheduler would not start, though an instance may; ``above`` is the queue of each pod."""
+        return []
+
     def order_in(self, queue: str) -> Order:
         """Return the order of the owners in a queue, and of the shapes of an owner."""
         return "fair"

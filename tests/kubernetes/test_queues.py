@@ -240,6 +240,25 @@ def volcano(name: str, spec: str, metadata: str = "") -> str:
 MARK = "scheduling.volcano.sh/queue-name"
 
 
+def test_pods_that_ask_for_what_no_quota_covers(folder: Path) -> None:
+    """Kueue admits none of them, unless it is configured to: a note names the resource; what runs has been admitted."""
+    text = FLAVORS + cluster_queue("team", {"any": "3"}) + local_queue("shop", "team")
+    pods = [pod("p", "shop", gpu="1"), pod("q", "shop", gpu="1", memory="1Gi"), pod("r", "shop", memory="1Gi")]
+    pods[2]["spec"]["nodeName"] = "a1"
+    pods[2]["status"]["phase"] = "Running"
+    told = [note.partition(", of which there is no quota: Kueue admits none")[0] for note in imported(folder, text, pods).notes]
+    assert "2 pods wait in team and ask for cpu" in told
+    assert "1 pod waits in team and asks for memory" in told
+    assert not any("ask for pods" in note or "nvidia" in note for note in told)
+
+
+def test_pods_of_volcano_in_queues_above_others(folder: Path) -> None:
+    """The capacity plugin starts pods only in queues without queues in them."""
+    text = volcano("p", "{deserved: {cpu: 4}}") + volcano("a", "{parent: p, deserved: {cpu: 3}}")
+    notes = imported(folder, text, [pod("x", "lab", {MARK: "p"}), pod("y", "lab", {MARK: "a"})]).notes
+    assert any(note.startswith("1 pod waits in p, which has queues in it") for note in notes)
+
+
 def test_volcano_queues_with_weights(folder: Path) -> None:
     """The proportion plugin: a reservation is the least that a queue gets, and is not lent."""
     text = volcano("root", "{weight: 1}") + volcano("a", "{weight: 3, capability: {cpu: 8}, guarantee: {resource: {cpu: 2, memory: 4Gi}}}")
