@@ -160,8 +160,8 @@ class Kueue(SchedulerQueues):
                     inside[queue] = inside.get(queue, 0.0) + pod.number
         return [
             f"{plural(sum(inside.values()), 'pod waits', 'pods wait')} in {joined(list(inside), 3)} and "
-            f"{'asks' if sum(inside.values()) == 1 else 'ask'} for {resource}, of which there is no quota: Kueue admits none of them unless "
-            "its configuration excludes it; here it is not limited"
+            f"{'asks' if sum(inside.values()) == 1 else 'ask'} for {resource}, of which there is no quota: Kueue admits none of them "
+            "unless its configuration excludes it; here it is not limited"
             for resource, inside in lacking.items()
         ]
 

@@ -107,21 +107,23 @@ PARTITION = declared(
     """
     read | name, PartitionName, nodes, Nodes, qos, QoS | its nodes, and the QOS that limits its jobs
     read | defaults, default_memory_per_cpu, DefMemPerCPU, default_memory_per_node, DefMemPerNode | the memory of jobs that name none
-    noted | maximum_cpus_per_node, maximums.cpus_per_node, MaxCPUsPerNode, MaxCPUsPerSocket | CPUs of a node that its jobs may have
+    read | maximum_cpus_per_node, MaxCPUsPerNode | CPUs of a node that its jobs may have together
+    read | OverSubscribe, Shared, maximums | whether its jobs have whole nodes; CPUs that several have at once are counted in a note
+    read | priority, priority_tier, PriorityTier, preemption_mode, PreemptMode | the order of partitions, which is said in a note
+    noted | maximums.cpus_per_socket, MaxCPUsPerSocket | CPUs of a socket that its jobs may have together
     noted | maximum_memory_per_cpu, MaxMemPerCPU, maximum_memory_per_node, MaxMemPerNode | the most memory of a job
-    noted | preemption_mode, PreemptMode | jobs of a higher PriorityTier preempt others
     noted | ExclusiveUser, ExclusiveTopo | nodes that a job or a user has alone
-    ignored | maximums, minimums, maximum_nodes_per_job, MaxNodes | limits of single jobs: the reason of a job that breaks one says so
+    ignored | minimums, maximum_nodes_per_job, MaxNodes | limits of single jobs: the reason of a job that breaks one says so
     ignored | min nodes per job, MinNodes, max_time_limit, MaxTime | limits of single jobs: the reason of a job that breaks one says so
     ignored | default_time_limit, DefaultTime, over_time_limit | limits of single jobs: the reason of a job that breaks one says so
     ignored | OverTimeLimit, time_limit | limits of single jobs: the reason of a job that breaks one says so
     ignored | accounts, allowed_accounts, denied_accounts, AllowAccounts | who may submit: the reason of a job that may not says so
     ignored | DenyAccounts, groups, allowed_groups, AllowGroups, allowed_qos | who may submit: the reason of a job that may not says so
     ignored | denied_qos, AllowQos, DenyQos, RootOnly, ReqResv | who may submit: the reason of a job that may not says so
-    ignored | priority, priority_job_factor, priority_tier, PriorityJobFactor, PriorityTier | the order of jobs that wait
+    ignored | priority_job_factor, PriorityJobFactor | the order of jobs that wait
     ignored | preemption_grace_time, grace_time, GraceTime | the order of jobs that wait
     ignored | partition, state, State, flags, Default, Hidden, alternate | how it is used: the reason of a job that waits for it says so
-    ignored | alternative, Alternate, DisableRootJobs, LLN, OverSubscribe | how it is used: the reason of a job that waits for it says so
+    ignored | alternative, Alternate, DisableRootJobs, LLN | how it is used: the reason of a job that waits for it says so
     ignored | allowed_allocation_nodes, AllocNodes, node_sets, NodeSets | how it is used: the reason of a job that waits for it says so
     ignored | cluster, SelectTypeParameters, select_type | how it is used: the reason of a job that waits for it says so
     ignored | cpus, total_cpus, TotalCPUs, total_nodes, TotalNodes, tres, TRES, billing_weights | sums over its nodes, and power

@@ -55,6 +55,7 @@ from fairopt.slurm.jobs import Job, read_job
 from fairopt.slurm.licenses import Licenses
 from fairopt.slurm.named_limits import NamedLimits
 from fairopt.slurm.nodes import Node, Partition, allowed_nodes, read_node, read_partitions, total_tres
+from fairopt.slurm.policies import note_policies, with_whole_nodes
 from fairopt.slurm.qos import Qos, breaks, limits_of_job, read_qos, tiers_of
 from fairopt.slurm.queues import OF_QOS, Associations
 from fairopt.slurm.reading import read_records
@@ -182,6 +183,9 @@ def import_slurm(
     states = Counter(job.state for job in listed_jobs)
     account.summary |= {"nodes": len(read), "jobs": len(listed_jobs), **{f"jobs {state}": n for state, n in states.items()}}
     able = _within_limits(_able_to_run(_widened(listed_jobs), account), limiting, member, account)
+    if not ignore_partitions:
+        able = with_whole_nodes(able, member)
+        note_policies(able, member, limiting, account)
     note_qos(able, member, None if qos is None else limiting, account)
     note_hidden_jobs(listed, listed_jobs, account)
     kept = checked((job, float(job.holds)) for job in able)

@@ -17,6 +17,7 @@ from fairopt.instance import Instance
 from fairopt.instance.limits import Limit
 from fairopt.slurm.jobs import Job
 from fairopt.slurm.nodes import Node, Partition
+from fairopt.slurm.policies import cpus_of_node
 from fairopt.slurm.qos import Qos, QosLimits, limits_of_job
 from fairopt.slurm.queues import Associations, SplitLimits, split_limits, tres_of
 from fairopt.wording import joined, named, plural
@@ -26,12 +27,16 @@ __all__ = ["NamedLimits"]
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What tells apart jobs that count in different limits: their QOS, whose they are, and how many jobs a task is."""
+    """What tells apart jobs that count in different limits: their QOS, whose they are, how many jobs a task is, and their partition.
+
+    The partition is that which limits the CPUs that its jobs have on each node, with how many these are.
+    """
 
     qos: tuple[tuple[Qos, tuple[QosLimits, ...]], ...]
     user: str
     account: str
     jobs: float
+    partition: tuple[str, float]
 
 
 class NamedLimits:
@@ -70,13 +75,15 @@ class NamedLimits:
         found = [(qos, limits) for qos, limits in limits_of_job(job, self._qos, self._partitions) if any(limits)]
         jobs = self._tree is not None and any(self._tree.jobs_of(job))
         jobs |= any(limit.jobs < math.inf for _, limits in found for limit in limits)
-        if not found and not (jobs and tasks != 1):
+        partition = cpus_of_node(job, self._partitions)
+        if not found and not (jobs and tasks != 1) and partition[1] == math.inf:
             return ""
         whose = self._tree is None and any(limits[1] or limits[2] for _, limits in found)
         word = " ".join(qos.name for qos, _ in found)
         word += f" of {job.account}/{job.user}" if whose else ""
         word += f" in {plural(tasks, 'task')}" if jobs and tasks != 1 else ""
-        return self._remember(word.strip(), _Kind(tuple(found), job.user, job.account, 1 / tasks))
+        word += f" in partition {partition[0]}" if partition[1] < math.inf else ""
+        return self._remember(word.strip(), _Kind(tuple(found), job.user, job.account, 1 / tasks, partition))
 
     def _remember(self, word: str, kind: _Kind) -> str:
         """Return a word that has this kind, as far as the queue of a user does not tell it."""
@@ -114,6 +121,12 @@ class NamedLimits:
                 found += self._of_jobs(instance, title, users, jobs, known)
         if self._tree is not None:
             found += self._of_associations(instance, self._tree, known)
+        of_nodes: dict[tuple[str, float], list[str]] = {}
+        for user, kind in zip(instance.users, known, strict=True):
+            if kind is not None and kind.partition[1] < math.inf:
+                of_nodes.setdefault(kind.partition, []).append(user)
+        for (name, cpus), inside in of_nodes.items():
+            found.append(Limit(_title(f"partition/{name} cpu of a node"), cpus, resource="cpu", users=inside, each="server"))
         return found
 
     def freed(self, instance: Instance) -> Instance:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from fairopt.slurm.syntax import Features, features, finite, gres, number, words
 
 __all__ = ["Node", "Partition", "allowed_nodes", "read_node", "read_partitions", "total_tres"]
 
+_NO_CPUS = 2**32 - 2  # what stands for no limit, or more
 _CLOSED = {"DOWN", "DRAIN", "DRAINED", "DRAINING", "ERROR", "FAIL", "FAILED", "FAILING", "FUTURE", "INVALID_REG", "NOT_RESPONDING"}
 _CLOSED |= {"NO_RESPOND", "NO_RESP", "UNKNOWN", "INVAL"}
 _MAINTENANCE = {"MAINT", "MAINTENANCE"}
@@ -50,12 +52,36 @@ class Node:
 
 @dataclass(slots=True)
 class Partition:
-    """The nodes of a partition, the memory in MiB of a job that asks for none (per CPU, or per node), and the QOS that limits jobs."""
+    """The nodes of a partition, and what it does to jobs.
+
+    Attributes
+    ----------
+    nodes : set of str
+    per_cpu, per_node : float
+        The memory in MiB of a job that asks for none.
+    qos : str
+        The QOS that limits its jobs.
+    exclusive : bool
+        Whether each job has its nodes alone (``OverSubscribe=EXCLUSIVE``).
+    shared_by : float
+        How many jobs may have a CPU at once (``OverSubscribe=FORCE:4``).
+    cpus_of_node : float
+        How many CPUs of a node its jobs may have (``MaxCPUsPerNode``).
+    tier : float
+        ``PriorityTier``.
+    preempts : bool
+        Whether its jobs may be preempted.
+    """
 
     nodes: set[str]
     per_cpu: float = 0.0
     per_node: float = 0.0
     qos: str = ""
+    exclusive: bool = False
+    shared_by: float = 1.0
+    cpus_of_node: float = math.inf
+    tier: float = 1.0
+    preempts: bool = False
 
 
 def read_node(part: Part) -> Node:
@@ -122,9 +148,30 @@ def read_partitions(nodes: Iterable[Node], path: str | os.PathLike[str] | None) 
         defaults = part.get("defaults")
         partition.per_cpu = _memory(part.get("default_memory_per_cpu"), defaults.get("partition_memory_per_cpu"))
         partition.per_node = _memory(part.get("default_memory_per_node"), defaults.get("partition_memory_per_node"))
+        _read_policy(part, partition)
     if listed and not listed & known:
         Part(None, str(path)).refuse("the nodes do not have a single node of these partitions; export both of the same cluster")
     return partitions
+
+
+def _read_policy(part: Part, partition: Partition) -> None:
+    """Read what a partition does to its jobs, in the words of ``scontrol show partitions`` or of its JSON."""
+    text, most = part.get("oversubscribe").text(""), part.get("maximums")
+    shared = most.get("oversubscribe") if isinstance(most.value, dict) else Part(None, "")
+    jobs = number(shared.get("jobs")) if isinstance(shared.value, dict) else None
+    kind, _, times = text.upper().partition(":")
+    partition.exclusive = kind == "EXCLUSIVE" or jobs == 0
+    partition.shared_by = float(times) if kind == "FORCE" and times.isdigit() else 1.0
+    if isinstance(shared.value, dict) and "force" in {word.lower() for word in words(shared.get("flags"))} and jobs:
+        partition.shared_by = jobs
+    cpus = number(most.get("cpus_per_node")) if isinstance(most.value, dict) else None
+    cpus = cpus or number(part.get("maximum_cpus_per_node"))
+    partition.cpus_of_node = cpus if cpus and np.isfinite(cpus) and cpus < _NO_CPUS else math.inf
+    tier = part.get("priority")
+    given = number(tier.get("tier")) if isinstance(tier.value, dict) else number(part.get("priority_tier"))
+    partition.tier = 1.0 if given is None else given
+    modes = words(part.get("preemption_mode"))
+    partition.preempts = bool(modes) and not {mode.upper() for mode in modes} & {"OFF", "DISABLED"}
 
 
 def _memory(*parts: Part) -> float:

@@ -52,6 +52,11 @@ _FIELDS = {  # of scontrol: the name in the text, the name in the JSON
     "Nodes": "nodes",
     "DefMemPerCPU": "default_memory_per_cpu",
     "DefMemPerNode": "default_memory_per_node",
+    "MaxCPUsPerNode": "maximum_cpus_per_node",
+    "PriorityTier": "priority_tier",
+    "PreemptMode": "preemption_mode",
+    "OverSubscribe": "oversubscribe",
+    "Shared": "oversubscribe",
     "QoS": "qos",
     "ReservationName": "reservation",
     "StartTime": "start_time",
@@ -129,6 +134,8 @@ _NUMBERS = {
     "specialized_memory",
     "default_memory_per_cpu",
     "default_memory_per_node",
+    "maximum_cpus_per_node",
+    "priority_tier",
 }
 _NUMBERS |= {"grp_jobs", "max_jobs", "priority", "GrpJobs", "MaxJobsPU", "MaxJobsPA"}
 _NUMBERS |= {"shares_raw", "tasks", "threads", "Total", "Reserved", "LastDeficit"}

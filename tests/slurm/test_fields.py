@@ -90,12 +90,9 @@ def test_fields_of_text_are_counted_and_texts_of_people_are_not(tmp_path: Path) 
 
 
 def test_fields_within_fields_are_noted(tmp_path: Path) -> None:
-    """CPUs of a node that a partition allows, in JSON of later versions, and preemption by partitions."""
-    limits = {"cpus_per_node": {"set": True, "infinite": False, "number": 8}, "nodes": {"set": False, "infinite": True, "number": 0}}
-    partition = {"name": "batch", "nodes": {"configured": "n1"}, "maximums": limits}
-    for modes, number in ((["REQUEUE"], 2), (["disabled"], 1)):
-        path = tmp_path / "partitions.json"
-        path.write_text(json.dumps({"partitions": [partition | {"preemption_mode": modes}]}))
-        notes = import_records(tmp_path, [node("n1")], [job(1)], partitions=path).notes
-        assert len([note for note in notes if "1 partition has" in note]) == number
-        assert any("maximums.cpus_per_node (CPUs of a node that its jobs may have)" in note for note in notes)
+    """CPUs of a socket that a partition allows, in JSON of later versions."""
+    limits = {"cpus_per_socket": {"set": True, "infinite": False, "number": 8}, "nodes": {"set": False, "infinite": True, "number": 0}}
+    path = tmp_path / "partitions.json"
+    path.write_text(json.dumps({"partitions": [{"name": "batch", "nodes": {"configured": "n1"}, "maximums": limits}]}))
+    notes = import_records(tmp_path, [node("n1")], [job(1)], partitions=path).notes
+    assert len([note for note in notes if note.startswith("1 partition has maximums.cpus_per_socket")]) == 1

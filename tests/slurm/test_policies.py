@@ -1,0 +1,90 @@
+"""What partitions do to the jobs in them: small clusters worked out by hand, from text and from JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.slurm_records import import_records, job, node
+
+import fairopt as fo
+
+TEXT = """\
+PartitionName=batch
+   AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL
+   MaxNodes=UNLIMITED MaxTime=UNLIMITED MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED
+   Nodes=n[1-2]
+   PriorityJobFactor=1 PriorityTier=1 RootOnly=NO ReqResv=NO OverSubscribe=NO
+   OverTimeLimit=NONE PreemptMode=OFF
+   State=UP TotalCPUs=128 TotalNodes=2
+"""
+NODES = [node("n1"), node("n2")]
+
+
+def jobs(account: str, first: int, number: int, **more: Any) -> list[dict[str, Any]]:
+    """Return jobs of one CPU that wait."""
+    return [job(first + n, "cpu=1,mem=1M,node=1", account=account, **more) for n in range(number)]
+
+
+def imported(folder: Path, partitions: str | list[dict[str, Any]], listed: list[dict[str, Any]], nodes: list[Any] = NODES) -> fo.Import:
+    """Import with partitions, as text or in JSON."""
+    path = folder / "partitions"
+    path.write_text(partitions if isinstance(partitions, str) else json.dumps({"partitions": partitions}))
+    return import_records(folder, nodes, listed, partitions=path)
+
+
+def tasks(found: fo.Import) -> dict[str, float]:
+    """Return the tasks of each owner at the optimum."""
+    answer = fo.solve(found.instance, found.notion).tasks_per_user
+    return {owner: sum(t for t, own in zip(answer, found.owners, strict=True) if own == owner) for owner in dict.fromkeys(found.owners)}
+
+
+@pytest.mark.parametrize(
+    "partitions",
+    [
+        TEXT.replace("OverSubscribe=NO", "OverSubscribe=EXCLUSIVE"),
+        [{"name": "batch", "nodes": {"configured": "n[1-2]"}, "maximums": {"oversubscribe": {"jobs": 0, "flags": []}}}],
+    ],
+)
+def test_a_partition_that_gives_whole_nodes(tmp_path: Path, partitions: Any) -> None:
+    """Two nodes run two jobs of one CPU, not 128: one of each account."""
+    found = imported(tmp_path, partitions, [*jobs("a", 1, 60), *jobs("b", 100, 60)])
+    assert tasks(found) == pytest.approx({"a": 1, "b": 1})
+    shared = imported(tmp_path, TEXT, [*jobs("a", 1, 60), *jobs("b", 100, 60)])
+    assert tasks(shared) == pytest.approx({"a": 60, "b": 60})
+
+
+@pytest.mark.parametrize(
+    "partitions",
+    [
+        TEXT.replace("MaxCPUsPerNode=UNLIMITED", "MaxCPUsPerNode=16") + TEXT.replace("=batch", "=gpu"),
+        [
+            {"name": "batch", "nodes": {"configured": "n[1-2]"}, "maximums": {"cpus_per_node": {"set": True, "number": 16}}},
+            {"name": "gpu", "nodes": {"configured": "n[1-2]"}, "maximums": {"cpus_per_node": {"infinite": True}}},
+        ],
+    ],
+)
+def test_cpus_of_a_node_that_a_partition_leaves_to_others(tmp_path: Path, partitions: Any) -> None:
+    """All jobs of the partition batch have at most 16 CPUs of each node, those of gpu the other 48."""
+    nodes = [node(name, partitions=["batch", "gpu"]) for name in ("n1", "n2")]
+    listed = [*jobs("a", 1, 60), *jobs("b", 100, 60), *jobs("c", 200, 200, partition="gpu")]
+    found = imported(tmp_path, partitions, listed, nodes)
+    assert tasks(found) == pytest.approx({"a": 16, "b": 16, "c": 96})
+    assert [(limit.name, limit.bound, limit.each) for limit in found.instance.limits] == [("partition/batch cpu of a node", 16, "server")]
+    both = imported(tmp_path, partitions, jobs("a", 1, 5, partition="batch,gpu"), nodes)
+    assert any(note.startswith("5 jobs in several partitions, of which some have MaxCPUsPerNode") for note in both.notes)
+
+
+@pytest.mark.parametrize(("mode", "said"), [("OFF", False), ("REQUEUE", True)])
+def test_an_order_of_partitions_is_said(tmp_path: Path, mode: str, said: bool) -> None:
+    """The order of partitions, whether one preempts another, and CPUs that several jobs have at once, are not in an instance."""
+    text = TEXT.replace("PreemptMode=OFF", f"PreemptMode={mode}") + TEXT.replace("=batch", "=high").replace("Tier=1", "Tier=10")
+    nodes = [node(name, partitions=["batch", "high"]) for name in ("n1", "n2")]
+    text = text.replace("OverSubscribe=NO", "OverSubscribe=FORCE:4", 1)
+    notes = imported(tmp_path, text, [*jobs("a", 1, 2), *jobs("b", 9, 2, partition="high")], nodes).notes
+    order = [note for note in notes if note.startswith("partitions differ in PriorityTier (high 10 and batch 1)")]
+    assert [("stop those in batch" in note) for note in order] == [said]
+    assert any("OverSubscribe=FORCE, batch 4" in note for note in notes)
+    assert not any("PriorityTier" in note for note in imported(tmp_path, text, jobs("a", 1, 2), nodes).notes)
