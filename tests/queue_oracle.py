@@ -17,6 +17,10 @@ below it, and the root's z is at most the capacity there. In fractions all rows 
 *Stages.* The guarantees from the inside out (the stage of a node is the longest chain of guaranteed nodes below it), with extra limits that
 are dropped afterwards; then the surplus, tier by tier.
 
+*Rules* of any sign are rows like all others. What users hold follows from their shares no more: they may hold more. An extra limit is
+raised to the least that nodes can hold with the shares that they have, an LP; where two such limits cannot be least together, there is
+no answer.
+
 *Floors.* First, how far guarantees are met together: what each node asks for and could hold alone are stages for it alone; the parts are a
 leximin by LPs. A level has a second allocation y, without the extra limits, that has all shares and meets every floor. Floors are always
 there, also where they change nothing.
@@ -45,6 +49,7 @@ import numpy as np
 from instances import demands_with_zeros, with_lenders
 from reference.kept import all_rows, kept_of
 from reference.named_limits import rows_of_limits
+from reference.open_rows import DrawnRule, rows_of_rules
 from reference.simplex import maximise
 from scipy.optimize import linprog
 
@@ -158,7 +163,13 @@ class Cluster:
     """Demands, capacities and the rows of what is allowed at every moment, as floats or fractions."""
 
     def __init__(
-        self, instance: fo.Instance, nodes: Sequence[Node], share: Any, number: Callable[[Any], Number], large: bool = False
+        self,
+        instance: fo.Instance,
+        nodes: Sequence[Node],
+        share: Any,
+        number: Callable[[Any], Number],
+        large: bool = False,
+        rules: Sequence[DrawnRule] = (),
     ) -> None:
         self.instance = instance
         self.nodes = nodes
@@ -197,6 +208,8 @@ class Cluster:
                 for name, amount in quota.limit.items():
                     self.rows.append(self.row(node.users, instance.resources.index(name), servers, number(amount)))
         self.rows += [Row(row.use, row.bound) for row in rows_of_limits(instance, number)]
+        self.ruled = bool(rules)
+        self.rows += [Row(np.array(use, kind), bound) for use, bound in rows_of_rules(instance, rules, number)]
         self.kept = [] if large else kept_of(instance, number)
 
     def row(self, users: Sequence[int], resource: int, servers: Sequence[int], bound: Number) -> Row:
@@ -300,7 +313,7 @@ class LinearPrograms:
         for row in (*self.cluster.rows, *extra):
             use = row.use[self.users, self.servers] * self.unit
             if use.any():
-                by = row.bound or use.max()
+                by = abs(row.bound) or np.abs(use).max()
                 matrix.append(self._line(use / by, completion=completion))
                 bounds.append(row.bound / by)
         for line, bound in self._kept(completion):
@@ -335,6 +348,15 @@ class LinearPrograms:
             matrix.append(self._line(self._own(n)) - self._line(self._own(n), completion=True))
             bounds.append(self.cluster.number(0) if self.exact else 1e-13)
         return matrix, bounds
+
+    def least(self, share: Sequence[Number], rows: Sequence[Row], extra: Sequence[Row]) -> Number:
+        """Return the smallest sum of what some rows count, beyond their bounds, where users have their shares and rows hold."""
+        matrix, bounds = self._limits(extra)
+        for n in self.cluster.able:
+            matrix.append(-self._line(self._own(n)))
+            bounds.append(-share[n] / self.scale[n] * (1 if self.exact else 1 - 1e-13))
+        use = sum(row.use[self.users, self.servers] * self.unit for row in rows)
+        return -self._maximise(-self._line(use), matrix, bounds)[0]
 
     def _maximise(self, goal: Any, matrix: Any, bounds: Any) -> Any:
         lines = [goal, *matrix]
@@ -463,20 +485,21 @@ class Oracle:
         only: int | None = None,
         large: bool = False,
         counts: Sequence[float] | None = None,
+        rules: Sequence[DrawnRule] = (),
     ) -> None:
         self.instance, self.number, self.only = instance, number, only
-        self.given = (instance, share, guarantees, queue_share, number, counts)
+        self.given = (instance, share, guarantees, queue_share, number, counts, rules)
         self.counts = [number(1)] * instance.n_resources if counts is None else [number(each) for each in counts]
         counted = [r for r, each in enumerate(self.counts) if each > 0]
         self.last = {n for n in range(instance.n_users) if not (instance.demands[n, counted] > 0).any()}
         self.clamp, self.dominant = guarantees == "clamp", queue_share == "dominant"
         self.nodes = nodes_of(instance, number)
         self.first_user = len(instance.queues) + 1
-        self.cluster = Cluster(instance, self.nodes, share, number, large)
+        self.cluster = Cluster(instance, self.nodes, share, number, large, rules)
         promised = any(node.stage for node in self.nodes)
         self.promised = promised
         self.engine: OneServer | LinearPrograms = (
-            OneServer(self.cluster) if number is Fraction and instance.n_servers == 1 else LinearPrograms(self.cluster)
+            OneServer(self.cluster) if number is Fraction and instance.n_servers == 1 and not rules else LinearPrograms(self.cluster)
         )
         self.share = [number(0)] * instance.n_users
         self.node_share = [number(0)] * len(self.nodes)
@@ -563,8 +586,9 @@ class Oracle:
         return floors
 
     def _alone(self, v: int, large: bool) -> Oracle:
-        instance, share, guarantees, queue_share, number, counts = self.given
-        oracle = Oracle(instance, share, guarantees=guarantees, queue_share=queue_share, number=number, only=v, large=large, counts=counts)
+        instance, share, guarantees, queue_share, number, counts, rules = self.given
+        how: Any = {"guarantees": guarantees, "queue_share": queue_share, "number": number, "counts": counts, "rules": rules}
+        oracle = Oracle(instance, share, only=v, large=large, **how)
         oracle.solve()
         return oracle
 
@@ -670,8 +694,27 @@ class Oracle:
                         for n in node.users
                         if n in self.cluster.able and self._weighed(n, v) and any(self.cluster.demands[n, r] > 0 for r in named)
                     }
+        if self.cluster.ruled:
+            extra = self._raised(extra)
         self.rose.append((stage, set(active)))
         self._fill(f"guarantees of stage {stage}", tops, active, extra, top_waits=False)
+
+    def _raised(self, extra: Sequence[Row]) -> list[Row]:
+        """Return extra limits, raised to the least that rules and shares force nodes to hold."""
+        assert isinstance(self.engine, LinearPrograms)
+        near = 0 if self.engine.exact else 1e-9
+        least = [self.engine.least(self.share, [row], ()) for row in extra]
+        raised = [Row(row.use, max(row.bound, amount)) for row, amount in zip(extra, least, strict=True)]
+        over = [k for k, row in enumerate(raised) if row.bound > extra[k].bound]
+        if over:
+            others = [row for k, row in enumerate(raised) if k not in over]
+            together = self.engine.least(self.share, [raised[k] for k in over], others)
+            alone = sum(raised[k].bound for k in over)
+            if together > alone + near * alone:
+                raise ValueError("which extra limit is raised is a choice")
+            if near:
+                raised = [Row(row.use, row.bound * (1 + near * (k in over))) for k, row in enumerate(raised)]
+        return raised
 
     def _largest(self, parts: dict[int, Number]) -> Number:
         """Return the largest of parts of the cluster as they count; where nothing that counts is among them, as they are."""
@@ -686,12 +729,13 @@ class Oracle:
         """Return the rows that hold while the guarantee of a queue is met."""
         everywhere = list(range(self.instance.n_servers))
         rows = []
+        held = (lambda *_: self.number(0)) if self.cluster.ruled else self.cluster.held  # under rules: `_raised`
         for r, groups in named.items():
             for amount, servers in groups:
-                rows.append(self.cluster.row(node.users, r, servers, max(amount, self.cluster.held(self.share, node.users, r, servers))))
+                rows.append(self.cluster.row(node.users, r, servers, max(amount, held(self.share, node.users, r, servers))))
             outside = [i for i in everywhere if not any(i in servers for _, servers in groups)]
             if outside:
-                rows.append(self.cluster.row(node.users, r, outside, self.cluster.held(self.share, node.users, r, outside)))
+                rows.append(self.cluster.row(node.users, r, outside, held(self.share, node.users, r, outside)))
         return rows
 
     def _fill(self, stage: str, tops: dict[int, Number], active: set[int], extra: list[Row], *, top_waits: bool) -> None:

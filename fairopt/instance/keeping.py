@@ -4,7 +4,8 @@ A queue v with a lending limit *keeps* kept[v] = guarantee - lending limit of a 
 
     z[v] = max(kept[v],  use of v's own users + sum of z[c] over the queues c below v)          kept[v] = 0 without a lending limit
 
-the root's z is at most the capacity of the group. Kept parts that together exceed it are scaled down in proportion.
+the root's z is at most the capacity of the group. Where guarantees do not fit together there, queues keep less
+(`fairopt.instance.kept_together`). If servers leave, kept parts that together exceed what is left are scaled down in proportion.
 
 >>> from fairopt.instance.queues import Queue
 >>> keep = {"guarantee": {"cpu": 20}, "lending_limit": {"cpu": 0}}
@@ -17,7 +18,7 @@ the root's z is at most the capacity of the group. Kept parts that together exce
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,18 +26,11 @@ import numpy as np
 
 from fairopt.instance.fractions import ExactArray
 from fairopt.instance.instance import BoolArray, FloatArray, Instance
-from fairopt.instance.queues import Queue, Quota
+from fairopt.instance.kept_together import groups_of, kept_together
 from fairopt.instance.tolerances import SAME
 from fairopt.validation import IntArray
 
-__all__ = ["Keeping", "groups_of", "keepings_of", "most_of"]
-
-
-def groups_of(instance: Instance, queue: Queue) -> Iterator[tuple[Queue | Quota, BoolArray, str]]:
-    """Yield a queue for the whole cluster and its quotas, each with its servers and their name."""
-    yield queue, np.ones(instance.n_servers, bool), ""
-    for quota in queue.quotas:
-        yield quota, np.isin(instance.servers, quota.servers), quota.name
+__all__ = ["Keeping", "keepings_of", "most_of"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,8 +51,8 @@ class Keeping:
         The nodes of the queues, parents before children.
     quotas : tuple of int
         Of each queue, which of `fairopt.Queue.everywhere_and_on_groups` names the lending limit.
-    asked, kept : tuples of numbers
-        What each queue keeps, as it says, and scaled to the capacity.
+    said, asked, kept : tuples of numbers
+        What each queue keeps, as it says, where guarantees are met together, and scaled to the capacity.
     above : tuple of int
         Of each queue, the nearest one above it, as a position in ``nodes``; -1 if there is none.
     nearest : int array (users,)
@@ -71,6 +65,7 @@ class Keeping:
     capacity: Any
     nodes: tuple[int, ...]
     quotas: tuple[int, ...]
+    said: tuple[Any, ...]
     asked: tuple[Any, ...]
     kept: tuple[Any, ...]
     above: tuple[int, ...]
@@ -157,18 +152,21 @@ def _keeping(instance: Instance, r: int, servers: BoolArray, group: str, own: di
         if node:
             above[node] = int(nearest_of[tree.parent[node]])
             nearest_of[node] = place.get(node, above[node])
-    asked = [own[node][1] for node in nodes]
+    said = {node: own[node][1] for node in nodes}
     shared = r - instance.n_server_resources
     capacity = instance.shared_capacity[shared] if shared >= 0 else instance.row_capacity[servers, r].sum()
+    capacity = capacity if instance.row_capacity.dtype == object else float(capacity)
+    asked = tuple(kept_together(instance, r, servers, capacity, said).values())
     keeping = Keeping(
         resource=r,
         group=group,
         servers=servers,
-        capacity=capacity if instance.row_capacity.dtype == object else float(capacity),
+        capacity=capacity,
         nodes=tuple(nodes),
         quotas=tuple(own[node][0] for node in nodes),
-        asked=tuple(asked),
-        kept=tuple(asked),
+        said=tuple(said.values()),
+        asked=asked,
+        kept=asked,
         above=tuple(above[node] for node in nodes),
         nearest=nearest_of[tree.user_node],
     )

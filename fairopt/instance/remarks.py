@@ -25,7 +25,7 @@ from fairopt.instance.queues import Queue, Quota
 from fairopt.instance.tolerances import FITS
 from fairopt.instance.tree import Tree
 from fairopt.instance.units import bare_amount
-from fairopt.wording import joined, named, percent, plural
+from fairopt.wording import joined, named, plural
 
 __all__ = ["remarks"]
 
@@ -40,7 +40,7 @@ def remarks(instance: Instance) -> tuple[str, ...]:
     * guarantees that together exceed the cluster, or a group of servers: by how much, and whose they are;
     * the same of the limit of a queue, its own guarantees and those of its children;
     * children that are guaranteed more than their parent;
-    * parts that queues keep by lending limits and that together exceed the cluster, or a group of servers;
+    * queues that keep less than their lending limits say, because guarantees do not fit together;
     * queues without users, and what they keep.
     """
     if not instance.is_tree:
@@ -83,17 +83,19 @@ def _is_guaranteed(queue: Queue) -> bool:
 
 
 def _of_kept(instance: Instance, keeping: Keeping) -> Iterator[str]:
-    """Yield that the kept parts of a resource do not fit together, and by what they are scaled."""
-    if keeping.kept == keeping.asked:
-        return
+    """Yield which queues keep less than their lending limits say."""
     tree, resource = instance.tree, instance.resources[keeping.resource]
     unit = instance.units.get(resource, "")
-    asked = [bare_amount(each, resource, unit, _DIGITS) for each in keeping.asked]
-    whose = joined([f"{named(tree.name(node))} {each}" for node, each in zip(keeping.nodes, asked, strict=True)], _MOST)
-    yield (
-        f"what queues keep of {resource} by their lending limits exceeds {keeping.group or 'the cluster'}: {whose}, and there are "
-        f"{bare_amount(keeping.capacity, resource, unit, _DIGITS)}; each keeps {percent(keeping.kept[0] / keeping.asked[0])} of it"
-    )
+    less = [
+        f"{named(tree.name(node))} {bare_amount(kept, resource, unit, _DIGITS)} instead of {bare_amount(said, resource, unit, _DIGITS)}"
+        for node, said, kept in zip(keeping.nodes, keeping.said, keeping.kept, strict=True)
+        if kept < said
+    ]
+    if less:
+        who = "a queue keeps less of it than its lending limit says"
+        who = who if len(less) == 1 else f"{len(less)} queues keep less of it than their lending limits say"
+        there = keeping.group or "the cluster"
+        yield f"the guarantees of {resource} do not fit together in {there}, so that {who}: {joined(less, _MOST)}"
 
 
 class _OnServers(NamedTuple):

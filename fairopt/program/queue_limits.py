@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.by_server import Kinds
-from fairopt.instance.keeping import groups_of
+from fairopt.instance.kept_together import groups_of
 from fairopt.instance.selections import Selection
 from fairopt.instance.tree import Tree
 from fairopt.program.limits import LimitKind, Limits

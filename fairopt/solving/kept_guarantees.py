@@ -31,7 +31,7 @@ from fairopt.instance.aggregation import merge, unmerged
 from fairopt.instance.by_server import counted_amounts
 from fairopt.instance.exact_merging import merge_exactly, unmerged_exactly
 from fairopt.instance.fractions import ExactArray, fraction_of, from_rational, from_rationals
-from fairopt.instance.keeping import groups_of
+from fairopt.instance.kept_together import groups_of
 from fairopt.instance.requirements import Attributes
 from fairopt.instance.rules import Rule
 from fairopt.instance.rules import tasks as tasks_of

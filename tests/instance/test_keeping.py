@@ -44,11 +44,61 @@ def test_kept_parts_that_do_not_fit_are_scaled() -> None:
     keep: dict[str, Any] = {"guarantee": {"cpu": 80}, "lending_limit": {"cpu": 0}}
     less: dict[str, Any] = {"guarantee": {"cpu": 40}, "lending_limit": {"cpu": 0}}
     (keeping,) = keepings_of(lab([fo.Queue("a", **keep), fo.Queue("b", **less)], ["a", "b"]).exact)
-    assert keeping.asked == (80, 40)
-    assert keeping.kept == (Fraction(200, 3), Fraction(100, 3))
+    assert keeping.said == (80, 40)
+    assert keeping.kept == keeping.asked == (Fraction(200, 3), Fraction(100, 3))
     assert keeping.left((0, 1)) == 0
     (keeping,) = keepings_of(lab([fo.Queue("a", **keep), fo.Queue("b", "a", **less)], ["a", "b"]))
-    assert keeping.kept == keeping.asked == (80, 40)
+    assert keeping.kept == keeping.said == (80, 40)
+
+
+@pytest.mark.parametrize(
+    ("queues", "tasks", "expected"),
+    [
+        ({"A": (8, 0, None), "B": (8, 8, None)}, [8, 8], [4, 4]),  # A asks for what it keeps as B asks for its guarantee
+        ({"A": (8, 0, None), "B": (8, 8, None)}, [0, 8], [0, 4]),  # also while A is idle
+        ({"A": (8, 0, None), "B": (8, 8, None)}, [8, 2], [6, 2]),  # B asks for 2, A keeps 6
+        ({"A": (8, 0, None), "B": (8, 8, None)}, [0, 2], [0, 2]),
+        ({"A": (8, 5, None), "B": (8, 8, None)}, [0, 8], [0, 5]),  # A keeps 3, as it says
+        ({"A": (6, 0, None), "A1": (6, 0, "A"), "B": (6, 6, None)}, [0, 8, 0], [0, 4, 0]),  # the inner one within the outer one
+        ({"A": (0, 0, None), "A1": (4, 0, "A"), "A2": (4, 4, "A"), "B": (8, 8, None)}, [0, 8, 8], [0, 2, 4]),
+    ],
+)
+def test_what_is_kept_is_asked_for(queues: dict[str, Any], tasks: list[float], expected: list[float]) -> None:
+    """8 GPUs; guarantee, lending limit and parent of each queue; who has no child has a user. Worked out by hand."""
+    made = [
+        fo.Queue(name, parent, guarantee={"cpu": most} if most else {}, lending_limit={"cpu": lent} if most else {})
+        for name, (most, lent, parent) in queues.items()
+    ]
+    inner = [name for name in queues if not any(name == parent for *_, parent in queues.values())]
+    users = [*inner, *(name for name in queues if name not in inner)][: len(tasks)]
+    instance = lab(made, [*users], 8, tasks=tasks)
+    assert fo.solve(instance, "drfh").tasks_per_user == pytest.approx(expected)
+    assert fo.solve(instance, "drfh", exact=True).exact.tasks_per_user.tolist() == expected  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_guarantees_beyond_the_pool_are_met_in_parts(seed: int) -> None:
+    """Trees whose guarantees exceed what there is, against linear programs in fractions."""
+    rng = np.random.default_rng(seed)
+    names = [f"q{k}" for k in range(int(rng.integers(1, 7)))]
+    queues = []
+    for k, name in enumerate(names):
+        parent = None if k == 0 or rng.random() < 0.4 else names[int(rng.integers(k))]
+        most, lent = int(rng.integers(1, 9)), int(rng.integers(0, 4))
+        promised = {"cpu": most} if rng.random() < 0.8 else {}
+        limit = {"cpu": most + int(rng.integers(0, 4))} if rng.random() < 0.3 else {}
+        lending = {"cpu": min(lent, most)} if promised and lent < 3 else {}
+        queues.append(fo.Queue(name, parent, float(rng.integers(0, 3)), promised, limit, lending))
+    users = [names[int(rng.integers(len(names)))] if rng.random() < 0.9 else None for _ in range(int(rng.integers(1, 6)))]
+    tasks = [float(rng.integers(1, 9)) if rng.random() < 0.7 else np.inf for _ in users]
+    own = np.minimum([float(rng.integers(0, 3)) if rng.random() < 0.3 else 0.0 for _ in users], tasks)
+    weights = rng.integers(0, 3, len(users))
+    instance = lab(queues, users, int(rng.integers(2, 16)), tasks=tasks, weights=weights, guarantees=own).exact
+    expected = [{q: amount for q, amount in kept.amounts.items() if amount} for kept in kept_of(instance, Fraction)]
+    found = [
+        {node - 1: kept for node, kept in zip(each.nodes, each.kept, strict=True) if kept} for each in keepings_of(instance)
+    ]  # fmt: skip
+    assert found == [each for each in expected if each]
 
 
 def test_a_row_of_servers_counts_as_often_as_it_is_there() -> None:

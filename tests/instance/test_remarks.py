@@ -127,7 +127,8 @@ def test_kept_parts_that_do_not_fit() -> None:
     said = remarks(lab(*keeps, queue_of=["a", "b"]))
     assert len(said) == 2
     assert said[1] == (
-        "what queues keep of gpu by their lending limits exceeds the cluster: a 12 and b 8, and there are 16; each keeps 80 % of it"
+        "the guarantees of gpu do not fit together in the cluster, so that 2 queues keep less of it than their lending limits say: "
+        "a 9.6 instead of 12 and b 6.4 instead of 8"
     )
 
 

@@ -22,7 +22,18 @@ from scipy.optimize import linprog
 
 import fairopt as fo
 
-__all__ = ["DrawnRule", "Polytope", "come_last", "decimal", "filled", "polytope_of", "rates_of_tree", "tasks_alone", "worth_of"]
+__all__ = [
+    "DrawnRule",
+    "Polytope",
+    "come_last",
+    "decimal",
+    "filled",
+    "polytope_of",
+    "rates_of_tree",
+    "rows_of_rules",
+    "tasks_alone",
+    "worth_of",
+]
 
 Number = Any
 Rates = Callable[[Collection[int]], Mapping[int, Number]]
@@ -136,9 +147,17 @@ def _rows(instance: fo.Instance, rules: Sequence[DrawnRule], number: Callable[[A
                 yield row(lambda n, k, r=r, inside=inside, on=on: demands[n][k][r] if inside[n] and on[k] else zero), number(amount)  # type: ignore[misc]
     for limit in rows_of_limits(instance, number):
         yield limit.use.tolist(), limit.bound
+    yield from rows_of_rules(instance, rules, number)
+
+
+def rows_of_rules(
+    instance: fo.Instance, rules: Sequence[DrawnRule], number: Callable[[Any], Number] = float
+) -> Iterator[tuple[list[list[Number]], Number]]:
+    """Yield coefficients of any sign, (users, servers), and a bound: two rows of an equation, one of any other rule."""
+    above, zero = _queues_above(instance), number(0)
     for rule in rules:
         sign = number(1 if rule.sense == "<=" else -1)
-        total = [[zero for _ in servers] for _ in users]
+        total = [[zero for _ in instance.servers] for _ in instance.users]
         for factor, measure, name, where, resource in rule.terms:
             for n, i in np.ndindex(instance.n_users, instance.n_servers):
                 if name not in (instance.users[n], *above[n]):
@@ -146,7 +165,7 @@ def _rows(instance: fo.Instance, rules: Sequence[DrawnRule], number: Callable[[A
                 if where and where != instance.servers[i] and where != f"zone = {dict(instance.attributes[i]).get('zone')}":
                     continue
                 unit = number(instance.speeds[n, i]) if measure == "work" else number(1)
-                unit = demands[n][i][instance.resources.index(resource)] if measure == "amount" else unit
+                unit = number(_demand(instance, n, i)[instance.resources.index(resource)]) if measure == "amount" else unit
                 total[n][i] += sign * number(factor) * unit
         yield total, sign * number(rule.number)
         if rule.sense == "==":

@@ -7,6 +7,7 @@ from functools import cache, cached_property
 from typing import TypeAlias
 
 import numpy as np
+from reference.kept import kept_of
 from reference.schedule import Reference, draw, order_of, take_turns
 
 import fairopt as fo
@@ -115,10 +116,14 @@ class TreeReference(Reference):
 
     @cache  # noqa: B019
     def _keeps(self, node: int, r: int, servers: tuple[int, ...]) -> Fraction:
-        """Return what a queue keeps of a resource on a group of servers, as it says."""
-        name = self.instance.resources[r]
-        own = [quota for quota, group in self.quotas(node) if tuple(group) == servers and name in quota.lending_limit]
-        return max((exact(quota.guarantee[name]) - exact(quota.lending_limit[name]) for quota in own), default=Fraction(0))
+        """Return what a queue keeps of a resource on a group of servers, where guarantees are met together on all of them."""
+        return self._kept(r, servers).get(node - 1, Fraction(0))
+
+    @cache  # noqa: B019
+    def _kept(self, r: int, servers: tuple[int, ...]) -> dict[int, Fraction]:
+        rows = {int(self.row[j]) for j in servers}
+        found = (kept for kept in kept_of(self.instance, exact) if kept.resource == r and set(kept.servers) & set(self.row) == rows)
+        return next((kept.amounts for kept in found), {})
 
     @cache  # noqa: B019
     def _factor(self, r: int, servers: tuple[int, ...], capacity: Fraction) -> Fraction:

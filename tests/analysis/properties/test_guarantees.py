@@ -51,9 +51,9 @@ def test_what_is_idle_is_said_and_the_deepest_queue_that_lacks_it() -> None:
 
 
 def test_what_others_keep_is_not_simply_free() -> None:
-    """a keeps its 6 of 10 GPUs; b is guaranteed 6 and has 4, or 3: of the 6 or 7 that are free, all or 6 are kept."""
+    """a keeps 5 of 10 GPUs, as its guarantee and that of b do not fit; b has 5, or 3: of the 5 or 7 that are free, all or 5 are kept."""
     queues = [fo.Queue("a", guarantee={"gpu": 6}, lending_limit={"gpu": 0}), fo.Queue("b", guarantee={"gpu": 6})]
-    for held, free, part in ((4, 6, "all of it"), (3, 7, "6 of it")):
+    for held, free, part in ((5, 5, "all of it"), (3, 7, "5 of it")):
         verdict = fo.audit(tree([0, held], queues, ["a", "b"], tasks=[0, np.inf]), "guarantees")["guarantees"]
         assert verdict.witness is not None
         assert verdict.witness.text.endswith(f"There, {free} gpu is free, and other queues keep {part} by lending limits.")
