@@ -29,6 +29,7 @@ __all__ = [
     "in_shell",
     "installing",
     "joined",
+    "message_line",
     "named",
     "percent",
     "plural",
@@ -150,6 +151,15 @@ def joined(words: Sequence[str], most: int | None = None) -> str:
     if most is not None and len(words) > most:
         words = [*words[:most], f"{len(words) - most:,} more"]
     return printable(" and ".join(filter(None, (", ".join(words[:-1]), *words[-1:]))), keep="\N{NO-BREAK SPACE}")  # of percentages
+
+
+def message_line(error: BaseException) -> str:
+    """Return the first line of an exception's message, or its type if it has none.
+
+    >>> message_line(ValueError("\\n no route\\nto host")), message_line(ValueError())
+    ('no route', 'ValueError')
+    """
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 def printable(text: str, keep: str = "") -> str:

@@ -14,6 +14,7 @@ import fairopt as fo
 from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.strategy_proofness import _Search
 from fairopt.instance.aggregation import merge
+from fairopt.processes.crew import Crew
 
 NOTIONS = [name for name in fo.NOTIONS if name not in ("drf", "bbf", "gfj")]
 PROPERTIES = ["sharing-incentive", "envy-freeness", "pareto", "bottleneck-fairness", "population-monotonicity", "psdsf", "max-min"]
@@ -108,7 +109,7 @@ def test_they_keep_no_rows_apart() -> None:
 def test_no_lie_claims_a_server_without_the_resource() -> None:
     """Such a claim changes nothing, so it is not counted as a lie; one for a server that placement alone forbids is."""
     instance = fo.Instance([[4, 1], [4, 0], [4, 1]], [[1, 1], [1, 0]], eligibility=[[1, 0, 0], [1, 1, 1]])
-    search = _Search(Case(fo.solve(instance, "tsf"), effort=200, seed=0, workers=1, time_limit=None))
+    search = _Search(Case(fo.solve(instance, "tsf"), effort=200, seed=0, crew=Crew(), time_limit=None))
     claimed = [lie.servers.tolist() for lie in search.systematic(np.array([0])) if lie.servers is not None]
     assert claimed == [[True, False, True]]
 

@@ -42,9 +42,10 @@ from fairopt.analysis.properties.verdict import does_not_apply
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance.by_server import differences
 from fairopt.models import Property
+from fairopt.processes.crew import Crew
 from fairopt.results import plain, result
 from fairopt.show.drawing import ShowsItself
-from fairopt.validation import check_number_of_workers, check_time_limit, check_whole_number
+from fairopt.validation import check_time_limit, check_whole_number
 from fairopt.wording import brief, did_you_mean, joined, plural
 
 if TYPE_CHECKING:
@@ -160,6 +161,8 @@ def audit(
     effort: int = 200,
     seed: int = 0,
     workers: int = 1,
+    backend: str = "loky",
+    address: str | None = None,
     jobs: int | None = None,
     time_limit: float | None = None,
     done: Callable[[str], object] | None = None,
@@ -185,8 +188,8 @@ def audit(
         The largest number of lies to try, and of users to remove. Each of them is one solve.
     seed : int
         Seed of the lies. The same seed gives the same verdict with any number of workers, unless a search reaches its time limit.
-    workers : int
-        Worker processes of both searches; -1 for one on each core.
+    workers, backend, address
+        Workers of both searches, as `fairopt.study` takes them; the default is this process alone.
     jobs : int, optional
         The former name of ``workers``.
     time_limit : float, optional
@@ -215,9 +218,9 @@ def audit(
     check_whole_number("effort", effort, 1)
     check_whole_number("seed", seed, 0)
     workers = workers if jobs is None else jobs
-    check_number_of_workers(workers)
     check_time_limit(time_limit)
-    case = Case.of(allocation, int(effort), int(seed), int(workers), time_limit)
+    crew = Crew(workers, backend, address)
+    case = Case.of(allocation, int(effort), int(seed), crew, time_limit)
     verdicts = {}
     tree = allocation.instance.is_tree
     for name in _names(properties, tree=tree):
@@ -238,7 +241,7 @@ def audit(
         elif name in OF_SERVERS_ALONE and case.own_rows:
             verdicts[name] = does_not_apply(name, f"Does not apply: it knows of no limit but those of servers, and there is {_rows(case)}.")
         else:
-            with quietly():
+            with quietly(), crew:
                 verdicts[name] = dataclasses.replace(_judged(case, name), promised=_promise(case, name))
         if done is not None:
             done(name)

@@ -1,33 +1,29 @@
 """Worker processes that end with the process that started them, and import nothing from the current folder.
 
-joblib leaves its workers alone when their parent is killed: SIGKILL cannot be caught, and each goes on with the task that it has, perhaps
+loky leaves its workers alone when their parent is killed: SIGKILL cannot be caught, and each goes on with the task that it has, perhaps
 for hours, and then waits for another that never comes. So every worker looks once a second whether its parent is still there.
 
 A worker is a Python that is started by ``-m`` or ``-c``, which puts the current folder first on its path: a ``types.py`` there would run,
 or break it. So all of them are started inside `safe_path`. Each then has the path of the process that started it.
 
-A terminal sends Ctrl-C to every process. A worker that hears it while it starts, or between two tasks, dies, and joblib takes all
-workers for broken. So a worker hears it during a task alone: the task ends, and the process that started the worker decides what is next.
+A terminal sends Ctrl-C to every process. A worker that hears it while it starts, or between two tasks, dies. So a worker hears it during a
+task alone: the task ends, and the process that started the worker decides what is next.
 
->>> with workers(1) as parallel:
-...     parallel([(abs, (-2,), {})])
-[2]
+>>> with no_interrupt():  # processes that are started here do not hear Ctrl-C while they start
+...     pass
 """
 
 from __future__ import annotations
 
-import functools
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from fairopt.registry import carried
-
-__all__ = ["carrying", "end_with", "no_interrupt", "safe_path", "start_trackers", "workers"]
+__all__ = ["Interruptible", "end_with", "no_interrupt", "safe_path", "settle", "start_trackers"]
 
 _PERIOD = 1.0  # seconds
 _INIT = 1  # the process that inherits those whose parent is gone
@@ -35,13 +31,6 @@ _SAFE = "PYTHONSAFEPATH"
 _deaf = False  # whether this process is a worker that ignores Ctrl-C between tasks
 _guard = threading.Lock()
 _before: list[str | None] = []  # what the variable was, for each that is inside
-
-
-def workers(jobs: int, **options: Any) -> Any:
-    """Return joblib's ``Parallel`` with this number of jobs; where they are processes of this machine, they end with this one."""
-    if jobs != 1:
-        start_trackers()
-    return carrying()(n_jobs=jobs, initializer=_settle, initargs=(os.getpid(),), **options)
 
 
 def start_trackers() -> None:
@@ -54,34 +43,6 @@ def start_trackers() -> None:
         with safe_path():
             for tracker in (resource_tracker, of_joblib):
                 tracker.ensure_running()
-
-
-@functools.cache
-def carrying() -> Any:
-    """Return joblib's ``Parallel``, whose functions take the registries of this process along."""
-    from joblib import Parallel
-
-    class Carrying(Parallel):  # type: ignore[misc]
-        def __enter__(self) -> Any:
-            with ExitStack() as stack:
-                stack.enter_context(safe_path())
-                entered = super().__enter__()
-                self._safe = stack.pop_all()
-            return entered
-
-        def __exit__(self, *raised: Any) -> Any:
-            with self._safe:
-                return super().__exit__(*raised)
-
-        def __call__(self, calls: Iterable[tuple[Any, ...]]) -> Any:
-            # A list is waited for: the main thread must hear Ctrl-C meanwhile. A generator is there as soon as the workers are started.
-            waits = not self.return_generator and threading.current_thread() is threading.main_thread()
-            with safe_path(), ExitStack() as stack:
-                if not waits:
-                    stack.enter_context(no_interrupt())
-                return super().__call__((_Interruptible(carried(function)), *rest) for function, *rest in calls)
-
-    return Carrying
 
 
 @contextmanager
@@ -118,13 +79,14 @@ def no_interrupt() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-class _Interruptible:
+class Interruptible:
     """A function that hears Ctrl-C in a worker, which ignores Ctrl-C otherwise."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
 
     def __call__(self, *args: Any, **options: Any) -> Any:
+        """Call the function."""
         if not _deaf or threading.current_thread() is not threading.main_thread():
             return self.function(*args, **options)
         try:
@@ -134,7 +96,7 @@ class _Interruptible:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _settle(parent: int) -> None:
+def settle(parent: int) -> None:
     """Begin a worker: it ignores Ctrl-C between tasks, and ends when its parent does."""
     global _deaf
     if os.name == "posix" and os.getpid() != parent:

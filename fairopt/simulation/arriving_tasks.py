@@ -42,13 +42,13 @@ from fairopt.instance.aggregation import number_distinct
 from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.rule_rows import refuse_rules
 from fairopt.instance.tolerances import FITS, SAME
+from fairopt.processes.crew import check_workers, run
 from fairopt.results import plain
 from fairopt.simulation.arrival_curves import Arrivals
 from fairopt.simulation.stream_limits import without_queues
 from fairopt.solvers import Placement, check_arrivals, place_arrivals
 from fairopt.solving import solve
 from fairopt.specs import read_placement
-from fairopt.studies.workers import check_workers, run
 from fairopt.validation import check_whole_number, is_number
 from fairopt.wording import did_you_mean, exactly, named, plural, written
 

@@ -7,9 +7,9 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -21,20 +21,21 @@ from fairopt.instance.facts import OF_SERVERS, OF_USERS
 from fairopt.models import Notion
 from fairopt.specs import OwnScheduler
 
-__all__ = ["Cell", "draw", "fingerprint", "measure"]
+__all__ = ["Cells", "Key", "Rows", "draw", "fingerprint"]
+
+
+Key: TypeAlias = tuple[str, int]  # of a cell: the name of its instance, and its seed
+Rows: TypeAlias = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cell:
-    """The task of one worker.
+class Cells:
+    """What all cells of a study have in common; called with the key of one, it computes its rows, on any worker.
 
     Attributes
     ----------
-    name : str
-        Name of the instance.
-    seed : int
-        Seed that draws the instance. It is also the seed of every schedule without a seed of its own.
-    source : Instance or function of the seed
+    sources : dict
+        For each name, an Instance or a function of the seed. The seed is also that of every schedule without a seed of its own.
     entries : dict
         Names of the rows and their kinds, in the order in which `fairopt.compare` returns them.
     notions, schedules : tuple
@@ -45,32 +46,42 @@ class Cell:
         Id of the process that runs the study.
     """
 
-    name: str
-    seed: int
-    source: Instance | Callable[[int], Instance]
+    sources: Mapping[str, Instance | Callable[[int], Instance]]
     entries: Mapping[str, str]
     notions: tuple[Notion, ...]
     schedules: tuple[Mapping[str, Any] | OwnScheduler, ...]
     options: Mapping[str, Any]
     process: int
 
+    def __call__(self, key: Key) -> tuple[Key, Rows]:
+        """Return the key of a cell and its rows. A failure is a message in them."""
+        name, seed = key
+        if os.getpid() != self.process:
+            logging.getLogger("fairopt").setLevel(logging.ERROR)  # otherwise each worker prints the warnings of each cell
+        try:
+            instance = draw(self.sources[name], seed)
+            schedules = [plan.seeded(seed) if isinstance(plan, OwnScheduler) else {"seed": seed, **plan} for plan in self.schedules]
+            rows = tuple(compare(instance, notions=self.notions, schedules=schedules, **self.options))
+        except Exception as error:  # a user's generator may raise anything; other cells must go on
+            text = str(error) if isinstance(error, FairoptError) else f"{type(error).__name__}: {error}"
+            return self._failed(key, text)
+        return self._placed(key, rows)
 
-def measure(cell: Cell) -> tuple[str, int, list[dict[str, Any]] | None]:
-    """Return name, seed and rows of a cell. A failure is a message in its rows. The rows are None if the cell was interrupted."""
-    if os.getpid() != cell.process:
-        logging.getLogger("fairopt").setLevel(logging.ERROR)  # otherwise each worker prints the warnings of each cell
-    try:
-        instance = draw(cell.source, cell.seed)
-        schedules = [plan.seeded(cell.seed) if isinstance(plan, OwnScheduler) else {"seed": cell.seed, **plan} for plan in cell.schedules]
-        rows = tuple(compare(instance, notions=cell.notions, schedules=schedules, **cell.options))
-    except KeyboardInterrupt:  # Ctrl-C also reaches the workers
-        return cell.name, cell.seed, None
-    except Exception as error:  # a user's generator may raise anything; other cells must go on
-        text = str(error) if isinstance(error, FairoptError) else f"{type(error).__name__}: {error}"
-        rows = tuple(Row(name, kind, text) for name, kind in cell.entries.items())
-    place = {"instance": cell.name, "seed": cell.seed}
-    plain = [place | {"entry": name} | _plain(row) for name, row in zip(cell.entries, rows, strict=True)]
-    return cell.name, cell.seed, plain
+    def lost(self, key: Key, why: str) -> tuple[Key, Rows]:
+        """Return the rows of a cell that has ended its worker, also when it was tried alone."""
+        name, seed = key
+        text = (
+            f'computing "{name}" with seed {seed} ({", ".join(self.entries)}) ended its worker twice, the second time alone: {why}; it may '
+            "need more memory than the worker has"
+        )
+        return self._failed(key, text)
+
+    def _failed(self, key: Key, text: str) -> tuple[Key, Rows]:
+        return self._placed(key, [Row(name, kind, text) for name, kind in self.entries.items()])
+
+    def _placed(self, key: Key, rows: Sequence[Row]) -> tuple[Key, Rows]:
+        place = {"instance": key[0], "seed": key[1]}
+        return key, [place | {"entry": name} | _plain(row) for name, row in zip(self.entries, rows, strict=True)]
 
 
 def _plain(row: Row) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from fairopt.instance import Instance
 from fairopt.models import Notion
 from fairopt.registry import contents
 from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec, kind_of, read_generator, read_notion, read_schedule
-from fairopt.studies.cell import Cell, draw, fingerprint
+from fairopt.studies.cell import Cells, Key, draw, fingerprint
 from fairopt.studies.store import MEASURES
 from fairopt.validation import check_time_limit, check_whole_number
 from fairopt.wording import joined
@@ -80,17 +80,14 @@ class Grid:
         return {name: {kind, BEST_FOUND} for name, kind in self.entries.items()}
 
     @property
-    def keys(self) -> list[tuple[str, int]]:
+    def keys(self) -> list[Key]:
         """Names and seeds of the cells, in the order of the table."""
         return [(name, seed) for name in self.sources for seed in self.seeds]
 
-    def cells(self) -> list[Cell]:
-        """The cells of the grid, one task for a worker each."""
-        process = os.getpid()
-        return [
-            Cell(name, seed, self.sources[name], self.entries, self.notions, self.schedules, self.options, process)
-            for name, seed in self.keys
-        ]
+    @property
+    def cells(self) -> Cells:
+        """What computes a cell."""
+        return Cells(self.sources, self.entries, self.notions, self.schedules, self.options, os.getpid())
 
     def order(self, before: Mapping[str, Any] | None) -> list[str]:
         """Names of the instances in the file: the instances of the earlier request come first."""

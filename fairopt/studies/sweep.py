@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING
 
 from fairopt.errors import NoSolution
 from fairopt.models import Sharing
+from fairopt.processes.crew import check_workers, run
 from fairopt.specs import NotionSpec, ScheduleSpec
-from fairopt.studies.cell import measure
 from fairopt.studies.grid import Grid, Source
 from fairopt.studies.store import MEASURES, Store, frame_of, output_file
-from fairopt.studies.workers import check_workers, run
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -134,8 +133,9 @@ def study(
     path = None if resume is None else output_file(Path(resume))
     with Store(path) as store:
         store.ask(grid.request(store.request, path), grid.order(store.request), grid.kinds)
-        missing = [cell for cell in grid.cells() if (cell.name, cell.seed) not in store.rows]
-        total = len(grid.sources) * len(grid.seeds)
+        keys, cells = grid.keys, grid.cells
+        missing = [key for key in keys if key not in store.rows]
+        total = len(keys)
 
         def tell() -> None:
             if done is not None:
@@ -144,11 +144,10 @@ def study(
         computed = 0
         tell()
         try:
-            with contextlib.closing(run(measure, missing, workers=workers, backend=backend, address=address)) as results:
-                for name, seed, rows in results:
-                    if rows is None:
-                        raise KeyboardInterrupt
-                    store.add((name, seed), rows)
+            found = run(cells, missing, workers=workers, backend=backend, address=address, lost=cells.lost)
+            with contextlib.closing(found) as results:
+                for key, rows in results:
+                    store.add(key, rows)
                     computed += 1
                     tell()
                     if stop is not None and stop() and computed < len(missing):
@@ -163,7 +162,7 @@ def study(
             if isinstance(error, NoSolution) and not _asked(stop):
                 raise NoSolution(f"{error}; {hint}") from error
             raise KeyboardInterrupt(hint) from error
-        frame = frame_of(row for cell in grid.keys for row in sorted(store.rows[cell], key=lambda row: grid.place[row["entry"]]))
+        frame = frame_of(row for cell in keys for row in sorted(store.rows[cell], key=lambda row: grid.place[row["entry"]]))
         _tell_failures(frame)
         return frame
 

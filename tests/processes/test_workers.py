@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from fairopt.processes.workers import no_interrupt, workers
+from fairopt.processes.crew import Crew
+from fairopt.processes.workers import no_interrupt
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="about signals as POSIX has them")
 
@@ -28,18 +29,17 @@ class Between:
         return state, ()
 
 
-def both(between: tuple[bool, bool]) -> tuple[tuple[bool, bool], tuple[bool, bool]]:
+def both(between: Any) -> tuple[Any, tuple[bool, bool]]:
     """Before the task, and during the task."""
     return between, state()
 
 
-@pytest.mark.parametrize("how", ["list", "generator_unordered"])
-def test_a_worker_hears_ctrl_c_during_a_task_alone(how: str) -> None:
+def test_a_worker_hears_ctrl_c_during_a_task_alone() -> None:
     """Many tasks on two workers: the second and later ones of a worker follow a task."""
-    tasks: list[Any] = [(both, (Between(),), {}) for _ in range(8)]
-    for between, during in workers(2, return_as=how, batch_size=1)(tasks):
-        assert between == (True, False)
-        assert during == (False, False)
+    with Crew(2) as crew:
+        for between, during in crew.map(both, [Between() for _ in range(8)]):
+            assert between == (True, False)
+            assert during == (False, False)
     assert state() == (False, False)  # here nothing has changed
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 import fairopt as fo
-from fairopt.studies.workers import run
+from fairopt.processes.crew import run
 
 PATIENCE = 300  # seconds until something that will happen must have happened, on however slow a machine
 SPEC = "uniform:users=3:servers=2:size=10"
@@ -107,7 +107,7 @@ def test_a_killed_worker_leaves_its_cells_to_the_other(tmp_path: Path) -> None:
 def test_no_cluster_at_the_address_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """With how to start one; the message of Dask is in it."""
     pytest.importorskip("distributed", reason="needs pip install '.[dask]'")
-    monkeypatch.setattr("fairopt.studies.workers._PATIENCE", 0.2)
+    monkeypatch.setattr("fairopt.processes.on_dask._PATIENCE", 0.2)
     with pytest.raises(fo.Unsupported, match=r"no Dask scheduler answers at tcp://127.0.0.1:1: .*; start one with: dask scheduler"):
         fo.study({"x": SPEC}, workers=1, backend="dask", address="tcp://127.0.0.1:1")
 

@@ -26,9 +26,9 @@ from typer.testing import CliRunner, Result
 
 import fairopt as fo
 from fairopt.cli import app
+from fairopt.processes.crew import run as work_on
 from fairopt.studies.store import Store
 from fairopt.studies.sweep import summary
-from fairopt.studies.workers import run as work_on
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PATIENCE = 300  # seconds until something that will happen must have happened, on however slow a machine
@@ -354,24 +354,33 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     assert pd.read_parquet(there).equals(frame)
 
 
-def test_a_lost_worker_is_said_and_costs_nothing_that_is_finished(tmp_path: Path) -> None:
-    """A worker process dies on a cell: what to do, and the same study with other workers does the rest."""
-    ours, spec = os.getpid(), "uniform:users=3:servers=2"
+def test_a_cell_that_ends_its_worker_is_a_row_with_a_message(tmp_path: Path) -> None:
+    """It is tried once more, alone; the other cells have the rows that they have without it."""
+    ours, spec, folder = os.getpid(), "uniform:users=3:servers=2", str(tmp_path)
 
     def fatal(seed: int) -> fo.Instance:  # a closure: it travels by value
         import os
         import signal
+        from pathlib import Path
 
         from fairopt.specs import read_generator
 
         if seed == 4 and os.getpid() != ours:
+            Path(folder, f"tried-by-{os.getpid()}").touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return read_generator(spec)(seed)
 
-    options: dict[str, Any] = {"instances": {"x": fatal}, "seeds": range(5), "output": tmp_path / "x.parquet"}
-    with pytest.raises(fo.NoSolution, match=r"the workers \(loky\) ended .* use fewer workers; [0-4] of 5 cells are in .*x.parquet"):
-        fo.study(**options, workers=2)
-    same(fo.study(**options, workers=1), fo.study({"x": spec}, seeds=range(5), workers=1))
+    options: dict[str, Any] = {"notions": ["drfh", "tsf"], "seeds": range(8)}
+    frame = fo.study({"x": fatal}, **options, resume=tmp_path / "x.parquet", workers=2)
+    assert len(list(tmp_path.glob("tried-by-*"))) == 2
+    failed = frame["seed"] == 4
+    assert frame[failed]["tasks"].isna().all()
+    assert frame[failed]["kind"].tolist() == ["exact", "exact"]
+    said = r'computing "x" with seed 4 \(drfh, tsf\) ended its worker twice, the second time alone: the process ended with SIGKILL'
+    assert all(re.match(said, text) for text in frame[failed]["message"])
+    alone = fo.study({"x": spec}, **options, workers=1)
+    same(frame[~failed].reset_index(drop=True), alone[alone["seed"] != 4].reset_index(drop=True))
+    assert pd.read_parquet(tmp_path / "x.parquet").equals(frame)
 
 
 ENDLESS = """

@@ -43,17 +43,19 @@ from fairopt.analysis.measures import Violation, takes_part, violations
 from fairopt.analysis.properties.own_rows import rows_about, rows_of
 from fairopt.analysis.rerun import notion_of_allocation
 from fairopt.certificate import allocation_excess
+from fairopt.errors import NoSolution
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.by_server import work_in_words
 from fairopt.instance.fractions import from_rationals
 from fairopt.instance.shared import within_shared
 from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.models import NOTIONS, Notion
+from fairopt.processes.crew import Crew
 from fairopt.program import LimitKind, Program
 from fairopt.program.parallelism import tasks_within
 from fairopt.program.stated_rows import StatedRow
 
-__all__ = ["PATIENCE", "Case", "as_asked", "quietly"]
+__all__ = ["PATIENCE", "Case", "as_asked", "quietly", "unanswered"]
 
 PATIENCE = 60.0  # seconds for each search, if no time limit is given
 
@@ -65,19 +67,19 @@ class Case:
     allocation: Allocation
     effort: int
     seed: int
-    workers: int
+    crew: Crew
     time_limit: float | None
     radius: Fraction | None = None
     """Of an allocation in fractions, its radius; None for floats."""
 
     @classmethod
-    def of(cls, allocation: Allocation, effort: int, seed: int, workers: int, time_limit: float | None) -> Case:
+    def of(cls, allocation: Allocation, effort: int, seed: int, crew: Crew, time_limit: float | None) -> Case:
         """Return the case of an allocation, in fractions if it is."""
         asked = as_asked(allocation)
         if asked.exact is None:
-            return cls(asked, effort, seed, workers, time_limit)
-        case = cls(asked.in_fractions, effort, seed, workers, time_limit, asked.exact.radius)
-        vars(case)["in_floats"] = cls(asked, effort, seed, workers, time_limit)
+            return cls(asked, effort, seed, crew, time_limit)
+        case = cls(asked.in_fractions, effort, seed, crew, time_limit, asked.exact.radius)
+        vars(case)["in_floats"] = cls(asked, effort, seed, crew, time_limit)
         return case
 
     @cached_property
@@ -321,3 +323,8 @@ def quietly() -> Iterator[None]:
     finally:
         for logger in loggers:
             logger.removeFilter(only_errors)
+
+
+def unanswered(what: object, why: str) -> NoSolution:
+    """Return what stands in the place of an allocation whose computation has ended its worker, also when it was tried alone."""
+    return NoSolution(f"computing it ended its worker twice, the second time alone: {why}")

@@ -19,13 +19,14 @@ None. If an exact x[n] is not unique ("efficiency", "psdsf", whole tasks), the c
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from fairopt.allocation import Optimum
-from fairopt.analysis.properties.case import Case, quietly
+from fairopt.analysis.properties.case import Case, quietly, unanswered
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError
@@ -36,7 +37,6 @@ from fairopt.instance.limit_merging import by_name, moved, with_somebody
 from fairopt.instance.rule_sides import applying_without
 from fairopt.instance.tolerances import FITS, TINY
 from fairopt.models import ShareNotion
-from fairopt.processes.workers import workers
 from fairopt.wording import figure, joined
 
 __all__ = ["NAME", "check", "without"]
@@ -56,25 +56,23 @@ def check(case: Case) -> Verdict:
     end = case.deadline()
     worst: Any = 0
     tried, failed, witness = 0, "", None
-    from joblib import delayed, effective_n_jobs
-
-    at_once = 1 if case.workers == 1 else 4 * effective_n_jobs(case.workers)
     queue = leaving[: case.effort]
-    with workers(case.workers) as parallel:
-        for first in range(0, queue.size, at_once):
-            if first and time.monotonic() > end:
-                break
-            some = queue[first : first + at_once]
-            left = max(end - time.monotonic(), 1e-3)
-            for z, answer in zip(some, parallel(delayed(_answer)(case, int(z), left) for z in some), strict=True):
-                if isinstance(answer, FairoptError):
-                    failed = str(answer)
-                    continue
-                tried += 1
-                after = _after(case, int(z), answer)
-                loss = np.where(case.value - after > case.slack, case.value - after, 0)
-                if loss.max() > worst:
-                    worst, witness = loss.max(), _witness(case, int(z), answer, after, loss)
+    crew = case.crew
+    at_once = 1 if crew.alone else 4 * crew.size
+    for first in range(0, queue.size, at_once):
+        if first and time.monotonic() > end:
+            break
+        some = queue[first : first + at_once]
+        left = max(end - time.monotonic(), 1e-3)
+        for z, answer in zip(some, crew.map(partial(_answer, case, left), some.tolist(), unanswered), strict=True):
+            if isinstance(answer, FairoptError):
+                failed = str(answer)
+                continue
+            tried += 1
+            after = _after(case, int(z), answer)
+            loss = np.where(case.value - after > case.slack, case.value - after, 0)
+            if loss.max() > worst:
+                worst, witness = loss.max(), _witness(case, int(z), answer, after, loss)
     solved = isinstance(case.allocation.question, Optimum)
     how = "solved again" if solved else "the schedule made again"
     if witness is not None:
@@ -114,7 +112,7 @@ def without(instance: Instance, z: int) -> tuple[Instance, IntArray]:
     ), stay
 
 
-def _answer(case: Case, z: int, time_limit: float) -> FloatArray | FairoptError:
+def _answer(case: Case, time_limit: float, z: int) -> FloatArray | FairoptError:
     instance, stay = without(case.instance, z)
     try:
         with quietly():

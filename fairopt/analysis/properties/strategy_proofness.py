@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.analysis.properties.case import Case, quietly
+from fairopt.analysis.properties.case import Case, quietly, unanswered
 from fairopt.analysis.properties.lies import Joint, Lie, lie_about
 from fairopt.analysis.properties.siblings import Child, Families, named_child
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, violated
@@ -42,7 +42,6 @@ from fairopt.errors import FairoptError
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 from fairopt.instance.fractions import fractions_of, objects
 from fairopt.instance.tolerances import FITS, NOTHING
-from fairopt.processes.workers import workers
 from fairopt.wording import figure, plural
 
 __all__ = ["NAME", "check"]
@@ -86,7 +85,7 @@ def check(case: Case) -> Verdict:
         statement = f"No profitable lie found by {lies}{ended}: a search, not a proof."
         return Verdict(NAME, True, 0.0, statement, searched=search.tried, not_found=f"no lie found ({search.tried:,} tried)")
     gain, lie = paid[0]
-    answer = _ask(case, lie, None)
+    answer = _ask(case, None, lie)
     assert not isinstance(answer, FairoptError)
     honest = case.value[lie.n]
     of_its_own = f"{figure(honest + gain, 6)} of its own instead of {figure(honest, 6)}"
@@ -105,7 +104,7 @@ def check(case: Case) -> Verdict:
 
 def _of_queue(case: Case, search: _Search, gain: Any, lie: Lie | Joint, node: int, of: str) -> Verdict:
     """Return the verdict on a lie that pays a queue."""
-    answer, queue = _ask(case, lie, None), search.families.queue(node)
+    answer, queue = _ask(case, None, lie), search.families.queue(node)
     assert not isinstance(answer, FairoptError)
     said = lie.said if isinstance(lie, Joint) else f"says of {case.name(lie.n)} that {lie.words(case.instance)}"
     honest = search.families.value(queue)
@@ -139,25 +138,23 @@ class _Search:
 
     def try_all(self, lies: Sequence[Lie | Joint]) -> None:
         """Make the allocation again with each lie."""
-        from joblib import delayed, effective_n_jobs
-
         case = self.case
-        at_once = 1 if case.workers == 1 else 8 * effective_n_jobs(case.workers)
-        with workers(case.workers) as parallel:
-            for first in range(0, len(lies), at_once):
-                left = self.end - time.monotonic()
-                if left <= 0:
-                    self.late = True
-                    return
-                some = lies[first : first + at_once]
-                for lie, answer in zip(some, parallel(delayed(_ask)(case, lie, left) for lie in some), strict=True):
-                    if isinstance(answer, FairoptError):
-                        self.failed = str(answer)
-                        continue
-                    self.tried += 1
-                    if isinstance(lie, Lie):
-                        self.found.append((self._runs(lie, answer) - case.value[lie.n], lie))
-                    self._judge_queues(lie, answer)
+        crew = case.crew
+        at_once = 1 if crew.alone else 8 * crew.size
+        for first in range(0, len(lies), at_once):
+            left = self.end - time.monotonic()
+            if left <= 0:
+                self.late = True
+                return
+            some = lies[first : first + at_once]
+            for lie, answer in zip(some, crew.map(partial(_ask, case, left), some, unanswered), strict=True):
+                if isinstance(answer, FairoptError):
+                    self.failed = str(answer)
+                    continue
+                self.tried += 1
+                if isinstance(lie, Lie):
+                    self.found.append((self._runs(lie, answer) - case.value[lie.n], lie))
+                self._judge_queues(lie, answer)
 
     def _runs(self, lie: Lie, answer: FloatArray) -> Any:
         """Return the worth of the true tasks that the liar can run."""
@@ -383,7 +380,7 @@ class _Search:
         return replace(lie, **{about: moved})
 
 
-def _ask(case: Case, lie: Lie | Joint, time_limit: float | None) -> FloatArray | FairoptError:
+def _ask(case: Case, time_limit: float | None, lie: Lie | Joint) -> FloatArray | FairoptError:
     try:
         with quietly():
             tasks: FloatArray = case.tasks_of(rerun(case.allocation, lie.told(case.instance), time_limit=time_limit))

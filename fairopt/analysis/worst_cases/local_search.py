@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -12,9 +13,11 @@ from fairopt.analysis.worst_cases.objective import Objective
 from fairopt.analysis.worst_cases.small_instances import SmallInstances
 from fairopt.instance import Instance
 from fairopt.instance.tolerances import NOTHING
-from fairopt.processes.workers import workers
+from fairopt.processes.crew import Crew
 
 __all__ = ["ROUND", "Candidate", "Round", "rounds"]
+
+_Task: TypeAlias = tuple[Objective, SmallInstances, list[int], int, bool, float | None]
 
 ROUND = 250  # instances in a round; a much shorter round ends before local search gets far from its start
 DRAWS = 25  # random draws at the start of a round
@@ -50,12 +53,11 @@ def rounds(
     tries: int,
     local: bool,
     deadline: float | None,
-    jobs: int,
+    crew: Crew,
     done: Callable[[int, float], object] | None,
     halt: Callable[[], None],
 ) -> Iterator[Round]:
     """Yield the rounds in order; the order does not depend on the number of workers."""
-    from joblib import delayed, effective_n_jobs
 
     def watch(best: float) -> None:
         if done is not None:
@@ -64,13 +66,22 @@ def rounds(
 
     starts = range(0, tries, ROUND)
     tasks = [(objective, size, [seed, start // ROUND], min(ROUND, tries - start), local, deadline) for start in starts]
-    if jobs == 1:
+    if crew.alone:
         yield from (_round(*task, watch) for task in tasks)
         return
-    with workers(jobs) as parallel:  # processes, not threads: most of the time is spent in Python code
-        together = effective_n_jobs(jobs)
-        for first in range(0, len(tasks), together):  # batches: no task is queued if the caller stops early
-            yield from parallel(delayed(_round)(*task) for task in tasks[first : first + together])
+    together = crew.size
+    for first in range(0, len(tasks), together):  # batches: no task is queued if the caller stops early
+        yield from crew.map(_one_round, tasks[first : first + together], _lost_round)
+
+
+def _one_round(task: _Task) -> Round:
+    return _round(*task)
+
+
+def _lost_round(task: _Task, why: str) -> Round:
+    """Return what counts in the place of a round that has ended its worker: nothing was solved."""
+    tries = task[3]
+    return Round(None, tries, tries, "")
 
 
 def _round(

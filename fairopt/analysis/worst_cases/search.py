@@ -49,9 +49,10 @@ from fairopt.instance import Instance
 from fairopt.instance.fractions import ExactArray
 from fairopt.instance.tolerances import NOTHING
 from fairopt.models import NOTIONS, Notion
+from fairopt.processes.crew import Crew, check_workers
 from fairopt.results import finite, plain, result
 from fairopt.solving import notion_of
-from fairopt.validation import check_number_of_workers, check_time_limit, check_whole_number
+from fairopt.validation import check_time_limit, check_whole_number
 from fairopt.wording import did_you_mean, figure, plural
 
 __all__ = ["MEASURES", "Schedule", "WorstCase", "worst_case"]
@@ -176,6 +177,8 @@ def worst_case(
     tries: int = 1000,
     time_limit: float | None = None,
     workers: int = 1,
+    backend: str = "loky",
+    address: str | None = None,
     jobs: int | None = None,
     keep_regret: float = 0.9,
     keep: float | None = None,
@@ -211,8 +214,9 @@ def worst_case(
         Instances to try, in rounds of 250.
     time_limit : float, optional
         Seconds for the search. Shrinking follows, and takes a few seconds more.
-    workers : int
-        Worker processes; -1 for one on each core.
+    workers, backend, address
+        Workers, as `fairopt.study` takes them; the default is this process alone. A round that ends its worker, also alone, counts as
+        instances that were not solved.
     keep_regret : float
         Shrinking keeps at least this part of the largest regret found, > 0 and <= 1.
     jobs, keep : optional
@@ -250,7 +254,8 @@ def worst_case(
     if notion is None and (criterion is None or (isinstance(criterion, str) and criterion not in NOTIONS)):
         raise Unsupported(f'name the notion that "{name}" is measured against, such as notion="drfh"')
     chosen = notion_of(criterion if notion is None else notion, **options)
-    _check(users, servers, resources, capacities, demands, vary, measure, seed, tries, time_limit, workers, keep_regret)
+    check_workers(workers, backend, address)
+    _check(users, servers, resources, capacities, demands, vary, measure, seed, tries, time_limit, keep_regret)
     size = SmallInstances(users, servers, resources, (capacities[0], capacities[1]), (demands[0], demands[1]), tuple(vary))
     objective = objective_of(run, chosen, measure, integral, size)
     deadline = None if time_limit is None else time.time() + time_limit  # wall clock: all processes share it
@@ -263,16 +268,17 @@ def worst_case(
     tried = failed = 0
     stopped = ""
     try:
-        for round_ in rounds(objective, size, seed, tries, local, deadline, workers, done, halt):
-            tried, failed, stopped = tried + round_.tries, failed + round_.failed, round_.stopped
-            if round_.best is not None and (best is None or round_.best.key > best.key):
-                best = round_.best
-            if workers != 1 and done is not None:
-                done(round_.tries, 0.0 if best is None else best.value)
-            if not stopped:
-                halt()
-            if stopped or (best is not None and best.value >= 1 - NOTHING):
-                break
+        with Crew(workers, backend, address) as crew:
+            for round_ in rounds(objective, size, seed, tries, local, deadline, crew, done, halt):
+                tried, failed, stopped = tried + round_.tries, failed + round_.failed, round_.stopped
+                if round_.best is not None and (best is None or round_.best.key > best.key):
+                    best = round_.best
+                if not crew.alone and done is not None:
+                    done(round_.tries, 0.0 if best is None else best.value)
+                if not stopped:
+                    halt()
+                if stopped or (best is not None and best.value >= 1 - NOTHING):
+                    break
     except KeyboardInterrupt:
         stopped = "interrupted"
     if best is None:
@@ -320,7 +326,7 @@ def worst_case(
 
 
 def _check(*given: Any) -> None:
-    users, servers, resources, capacities, demands, vary, measure, seed, tries, time_limit, workers, keep_regret = given
+    users, servers, resources, capacities, demands, vary, measure, seed, tries, time_limit, keep_regret = given
     if isinstance(vary, str):
         raise Unsupported(f'vary is the word "{vary}"; give a list, such as ["{vary if vary in VARIED else VARIED[0]}"]')
     for word, value, least in (
@@ -328,7 +334,6 @@ def _check(*given: Any) -> None:
         *(("tries", tries, 1), ("seed", seed, 0)),
     ):
         check_whole_number(word, value, least)
-    check_number_of_workers(workers)
     check_time_limit(time_limit)
     if not (isinstance(keep_regret, int | float) and 0 < keep_regret <= 1):
         raise Unsupported(f"keep_regret is {keep_regret!r}; give the part of the regret that a smaller instance must keep, > 0 and <= 1")

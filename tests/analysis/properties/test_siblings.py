@@ -13,6 +13,7 @@ import fairopt as fo
 from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.siblings import Families
 from fairopt.analysis.rerun import given
+from fairopt.processes.crew import Crew
 
 ASKED = ("sharing-incentive", "envy-freeness")
 
@@ -161,7 +162,7 @@ def test_a_lie_of_a_queue() -> None:
     assert given_then is not None
     mine = [instance.users.index(name) for name in verdict.witness.users]
     bundle = given_then[mine].T @ told.demands[mine]
-    families = Families(Case(allocation, 1, 0, 1, None))
+    families = Families(Case(allocation, 1, 0, Crew(), None))
     queue = families.queue(1 if mine[0] == 0 else 2)
     assert families.gain(queue, bundle) == pytest.approx(verdict.violation)
     assert families.gain(queue, bundle * 0.5) == 0

@@ -1,0 +1,121 @@
+"""The workers of a Ray cluster: one Ray task for each batch, and `ray.wait`."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from fairopt.errors import Unsupported
+from fairopt.processes.batches import Done, Lost, Payload, own_versions, work
+from fairopt.processes.pools import BATCH, Ended
+from fairopt.processes.workers import safe_path
+from fairopt.wording import message_line
+
+__all__ = ["cluster_of_ray"]
+
+_LOOK = 2.0  # seconds between two looks at how many cores there are
+_EACH = 2  # batches for each core: one that is computed, one that waits
+
+
+@contextlib.contextmanager
+def cluster_of_ray(workers: int, address: str | None) -> Iterator[_Ray]:
+    """Connect to a cluster, or start one on this machine; one that the program is connected to is taken as it is.
+
+    Raises
+    ------
+    Unsupported
+        No cluster answers at the address.
+    """
+    ray: Any = importlib.import_module("ray")
+    with safe_path(), contextlib.ExitStack() as stack:
+        if not ray.is_initialized():
+            try:
+                cores = None if workers == -1 or address else workers
+                quiet = {"log_to_driver": False, "logging_level": "error"}
+                ray.init(address=address, num_cpus=cores, job_config=_job(ray), **quiet)
+            except (OSError, ValueError) as error:  # includes ConnectionError
+                why = message_line(error)
+                raise Unsupported(f"no Ray cluster answers at {address}: {why}; start one with: ray start --head") from error
+            stack.callback(ray.shutdown)
+        yield _Ray(ray, None if workers == -1 else workers)
+
+
+class _Ray:
+    seconds = BATCH
+    isolates = True  # a task has a process of its own
+
+    def __init__(self, ray: Any, most: int | None) -> None:
+        self._ray, self._most = ray, most
+        self._work = ray.remote(num_cpus=1, max_retries=0)(work)
+        self._flying: dict[Any, int] = {}
+        self._looked = -float("inf")
+        self._cores = 0
+
+    def slots(self) -> int:
+        number = self._cores_now()
+        return max(number if self._most is None else min(number, self._most), 1) * _EACH
+
+    def missing(self) -> str:
+        self._looked = -float("inf")
+        return "" if self._cores_now() else "the Ray cluster has 0 workers (no cores)"
+
+    def _cores_now(self) -> int:
+        if time.monotonic() - self._looked > _LOOK:
+            self._cores = int(self._ray.cluster_resources().get("CPU", 0))
+            self._looked = time.monotonic()
+        return self._cores
+
+    def share(self, function: Callable[[Any], Any]) -> Any:
+        return self._ray.put(Payload(function))
+
+    def submit(self, number: int, function: Any, tasks: Sequence[Any]) -> None:
+        self._flying[self._work.remote(function, list(tasks), self.seconds, own_versions())] = number
+
+    def wait(self, seconds: float) -> list[Ended]:
+        flying = list(self._flying)
+        ready, _ = self._ray.wait(flying, num_returns=1, timeout=seconds)
+        if ready and len(flying) > 1:
+            ready, _ = self._ray.wait(flying, num_returns=len(flying), timeout=0)
+        return [(self._flying.pop(reference), self._result(reference)) for reference in ready]
+
+    def _result(self, reference: Any) -> Done | Lost:
+        wrong = self._ray.exceptions
+        try:
+            found: Done = self._ray.get(reference)
+        except wrong.RayTaskError as error:
+            if not isinstance(error.cause, ImportError):
+                raise
+            versions = own_versions()["fairopt"]
+            return Done(
+                refused=f"a worker cannot load fairopt {versions}: {message_line(error.cause)}; install the same version on all workers"
+            )
+        except wrong.RayError as error:  # its process, its node, or the memory of the node
+            return Lost(f"{type(error).__name__}: {message_line(error)}")
+        return found
+
+    def drop(self, numbers: Sequence[int]) -> None:
+        dropped = set(numbers)
+        for reference in [each for each, number in self._flying.items() if number in dropped]:
+            del self._flying[reference]
+            self._ray.cancel(reference, force=True)
+
+
+def _job(ray: Any) -> Any:
+    """Return settings with which Ray's workers have the folder of the script, or the current folder, on their path if this process has.
+
+    By itself, Ray always puts the current folder first, except where a job has a working folder of its own.
+    """
+
+    class Job(ray.job_config.JobConfig):  # type: ignore[misc]
+        def _runtime_env_has_working_dir(self) -> bool:
+            return True
+
+    job, path = Job(), [os.path.abspath(folder) for folder in sys.path]
+    script = os.path.dirname(os.path.realpath(sys.argv[0]))
+    job._py_driver_sys_path = [folder for folder in (script, os.getcwd()) if folder in path]
+    return job
