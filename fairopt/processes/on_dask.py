@@ -41,7 +41,7 @@ def cluster_of_dask(workers: int, address: str | None) -> Iterator[_Dask]:
     distributed: Any = importlib.import_module("distributed")
     options: dict[str, Any] = {"address": address, "timeout": _PATIENCE}
     if address is None:
-        options = {"n_workers": None if workers == -1 else workers, "threads_per_worker": 1, "dashboard_address": None}
+        options = {"n_workers": None if workers == -1 else workers, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     with safe_path(), contextlib.ExitStack() as stack:
         try:
             start_trackers()
@@ -60,6 +60,7 @@ class _Dask:
 
     def __init__(self, client: Any, most: int | None) -> None:
         self._client, self._most = client, most
+        self._where = client.scheduler.address
         self._name = uuid.uuid4().hex[:8]
         self._flying: dict[int, Any] = {}
         self._ended: queue.SimpleQueue[int] = queue.SimpleQueue()
@@ -76,10 +77,13 @@ class _Dask:
         return max(number if self._most is None else min(number, self._most), 1) * _EACH
 
     def missing(self) -> str:
-        if self._client.status not in ("running", "connecting"):
-            raise NoSolution(f"the Dask scheduler at {self._client.scheduler.address} is lost")
+        if self._client.status != "running":
+            raise self._gone()
         self._looked = -float("inf")
-        return "" if self._workers() else f"the Dask scheduler at {self._client.scheduler.address} has 0 workers"
+        return "" if self._workers() else f"the Dask scheduler at {self._where} has 0 workers"
+
+    def _gone(self) -> NoSolution:
+        return NoSolution(f"the Dask scheduler at {self._where} is lost")
 
     def _workers(self) -> list[int]:
         """Return the threads of each worker."""
@@ -94,6 +98,8 @@ class _Dask:
         return self._client.submit(_same, payload, key=f"fairopt-function-{self._name}-{payload.digest}", pure=False)
 
     def submit(self, number: int, function: Any, tasks: Sequence[Any]) -> None:
+        if self._client.status != "running":
+            raise self._gone()
         key = f"fairopt-batch-{self._name}-{number}"
         future = self._client.submit(_once, key, function, list(tasks), self.seconds, own_versions(), key=key, pure=False)
         self._flying[number] = future
@@ -101,8 +107,8 @@ class _Dask:
 
     def wait(self, seconds: float) -> list[Ended]:
         ended = taken(self._ended, seconds)
-        if not ended:  # those that were lost with the scheduler are told by nobody
-            ended = [number for number, future in self._flying.items() if future.status in ("lost", "cancelled")]
+        if not ended and any(future.status == "lost" for future in self._flying.values()):  # nobody says so
+            raise self._gone()
         return [(number, self._result(self._flying.pop(number))) for number in ended if number in self._flying]
 
     def _result(self, future: Any) -> Done | Lost:
@@ -124,7 +130,7 @@ class _Dask:
 
     def drop(self, numbers: Sequence[int]) -> None:
         futures = [future for number in numbers if (future := self._flying.pop(number, None)) is not None]
-        with contextlib.suppress(OSError, ValueError):
+        if self._client.status == "running":
             self._client.cancel(futures)
 
 

@@ -95,7 +95,7 @@ class _Ray:
                 refused=f"a worker cannot load fairopt {versions}: {message_line(error.cause)}; install the same version on all workers"
             )
         except wrong.RayError as error:  # its process, its node, or the memory of the node
-            return Lost(f"{type(error).__name__}: {message_line(error)}")
+            return Lost(f"{type(error).__name__}: {message_line(error).partition('. ')[0]}")
         return found
 
     def drop(self, numbers: Sequence[int]) -> None:

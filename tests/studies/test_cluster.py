@@ -8,11 +8,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -44,22 +46,23 @@ def until(is_so: Callable[[], bool], what: str) -> None:
 
 
 @contextlib.contextmanager
-def cluster(folder: Path) -> Iterator[tuple[str, dict[int, subprocess.Popen[bytes]]]]:
-    """Start a scheduler and two workers of one thread each; its address, and the workers by process."""
+def cluster(folder: Path, number: int = 2, *nanny: str) -> Iterator[tuple[str, dict[int, subprocess.Popen[bytes]]]]:
+    """Start a scheduler and workers of one thread each; its address, and the workers by process. The scheduler is process 0."""
     where = folder / "scheduler.json"
     quiet = ("--no-dashboard", "--host", "127.0.0.1")
     with contextlib.ExitStack() as stack:
         scheduler = ("distributed.cli.dask_scheduler", "--port", "0", "--scheduler-file", str(where), *quiet)
-        stack.enter_context(started(folder, "scheduler", *scheduler))
+        programs = {0: stack.enter_context(started(folder, "scheduler", *scheduler))}
         until(where.exists, "the scheduler starts")
-        options = ("--scheduler-file", str(where), "--nthreads", "1", "--no-nanny", *quiet)
-        workers = [stack.enter_context(started(folder, f"worker-{j}", "distributed.cli.dask_worker", *options)) for j in range(2)]
+        options = ("--scheduler-file", str(where), "--nthreads", "1", *(nanny or ("--no-nanny",)), *quiet)
+        workers = [stack.enter_context(started(folder, f"worker-{j}", "distributed.cli.dask_worker", *options)) for j in range(number)]
         from distributed import Client
 
         with Client(scheduler_file=str(where), timeout=PATIENCE) as client:  # type: ignore[no-untyped-call]
-            client.wait_for_workers(2, timeout=PATIENCE)
+            if number:
+                client.wait_for_workers(number, timeout=PATIENCE)
             address = client.scheduler.address
-        yield address, {worker.pid: worker for worker in workers}
+        yield address, programs | {worker.pid: worker for worker in workers}
 
 
 def test_a_killed_worker_leaves_its_cells_to_the_other(tmp_path: Path) -> None:
@@ -88,7 +91,7 @@ def test_a_killed_worker_leaves_its_cells_to_the_other(tmp_path: Path) -> None:
                 until(
                     lambda: len({path.name.split("-")[2] for path in tmp_path.glob("seed-*")} & {str(pid) for pid in workers}) == 2, "work"
                 )
-                killed.append(next(iter(workers)))
+                killed.append(max(workers))
                 os.kill(killed[0], signal.SIGKILL)
                 workers[killed[0]].wait(PATIENCE)
                 (tmp_path / "open").touch()
@@ -102,6 +105,72 @@ def test_a_killed_worker_leaves_its_cells_to_the_other(tmp_path: Path) -> None:
     alone = fo.study({"x": SPEC}, **options, workers=1)
     pd.testing.assert_frame_equal(frame.drop(columns="seconds"), alone.drop(columns="seconds"), check_exact=True)
     assert pd.read_parquet(tmp_path / "x.parquet").equals(frame)
+
+
+def deadly() -> Callable[[int], fo.Instance]:
+    """Return a generator one of whose instances ends its worker, as the system does when memory is short."""
+    spec = SPEC
+
+    def drawn(seed: int) -> fo.Instance:  # a closure: it travels by value
+        import os
+        import signal
+
+        from fairopt.specs import read_generator
+
+        if seed == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return read_generator(spec)(seed)
+
+    return drawn
+
+
+def check_deadly(frame: pd.DataFrame, seeds: int) -> None:
+    """One row with a message; the others are those of a study without a cluster."""
+    failed = frame["seed"] == 3
+    assert "ended its worker twice, the second time alone" in frame[failed]["message"].item()
+    assert np.isnan(frame[failed]["tasks"].item())
+    alone = fo.study({"x": SPEC}, notions=["drfh"], seeds=range(seeds), workers=1)
+    one, two = (each[each["seed"] != 3].drop(columns="seconds").reset_index(drop=True) for each in (frame, alone))
+    pd.testing.assert_frame_equal(one, two, check_exact=True)
+
+
+def test_on_dask_a_cell_that_ends_its_worker_is_a_row_and_other_versions_are_refused(tmp_path: Path) -> None:
+    """Nannies start the worker again; a worker that pretends to be another version is named."""
+    pytest.importorskip("distributed", reason="needs pip install '.[dask]'")
+
+    def pretend() -> None:  # a closure: it travels by value
+        import fairopt
+
+        fairopt.__version__ = "0.0.9"
+
+    with cluster(tmp_path, 1, "--nanny") as (address, _):
+        check_deadly(fo.study({"x": deadly()}, notions=["drfh"], seeds=range(6), backend="dask", address=address), 6)
+        from distributed import Client
+
+        with Client(address, timeout=PATIENCE) as client:  # type: ignore[no-untyped-call]
+            client.wait_for_workers(1, timeout=PATIENCE)
+            client.run(pretend)
+            with pytest.raises(fo.Unsupported, match=r"the worker tcp://127.0.0.1:\d+ has fairopt 0\.0\.9, and the process that asks has"):
+                fo.study({"x": SPEC}, notions=["drfh"], seeds=range(3), backend="dask", address=address, resume=tmp_path / "x.parquet")
+    assert not (tmp_path / "x.parquet").exists()
+
+
+def test_dask_without_workers_waits_and_then_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Batch systems start workers later; after a time it is an error that says how to go on. So is a scheduler that is gone."""
+    pytest.importorskip("distributed", reason="needs pip install '.[dask]'")
+    monkeypatch.setattr("fairopt.processes.crew._WITHOUT_WORKERS", 0.5)
+    ask: dict[str, Any] = {"instances": {"x": SPEC}, "backend": "dask", "resume": tmp_path / "x.parquet"}
+    with cluster(tmp_path, 0) as (address, programs):
+        with pytest.raises(fo.NoSolution, match=r"the Dask scheduler at \S+ has 0 workers.*; 0 of 1 cell are in .*; run the same study"):
+            fo.study(**ask, address=address)
+        assert "has 0 workers; waiting for workers" in caplog.text
+        monkeypatch.setattr("fairopt.processes.crew._WITHOUT_WORKERS", 300.0)
+        monkeypatch.setattr("fairopt.processes.on_dask._PATIENCE", 1)
+        threading.Timer(1.0, programs[0].kill).start()
+        with pytest.raises(fo.NoSolution, match=r"the Dask scheduler at \S+ is lost; 0 of 1 cell are in"):
+            fo.study(**ask, address=address)
 
 
 def test_no_cluster_at_the_address_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,8 +197,7 @@ def test_workers_of_a_local_cluster_do_not_hear_ctrl_c() -> None:
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs pip install '.[ray]'")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")  # files that Ray 2.49 leaves open
-def test_ray_gives_the_same_table() -> None:
-    """A cluster of this machine."""
-    options: dict[str, Any] = {"instances": {"x": SPEC}, "notions": ["drfh"], "seeds": range(5)}
-    frame = fo.study(**options, workers=2, backend="ray")
-    pd.testing.assert_frame_equal(frame.drop(columns="seconds"), fo.study(**options, workers=1).drop(columns="seconds"), check_exact=True)
+def test_on_ray_a_cell_that_ends_its_worker_is_a_row() -> None:
+    """A cluster of this machine; the other rows are those of a study without it."""
+
+    check_deadly(fo.study({"x": deadly()}, notions=["drfh"], seeds=range(6), workers=2, backend="ray"), 6)
