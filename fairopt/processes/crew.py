@@ -152,6 +152,8 @@ class Crew:
                 ended = pool.wait(_TICK)
                 patience.look(alive=bool(ended))
                 for number, found in ended:
+                    if number not in flying:  # of an earlier run that was left: a thread cannot be stopped
+                        continue
                     positions, alone = flying.pop(number)
                     if isinstance(found, Lost):
                         if not alone:
