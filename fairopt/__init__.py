@@ -22,6 +22,7 @@ from fairopt.doors import door  # noqa: E402
 if TYPE_CHECKING:
     from fairopt.allocation import Allocation, Level
     from fairopt.analysis.auditing import Audit, audit
+    from fairopt.analysis.bounds.worst_in_box import WorstCaseInBox
     from fairopt.analysis.comparing import compare
     from fairopt.analysis.comparison import Comparison
     from fairopt.analysis.explaining import explain
@@ -124,6 +125,7 @@ __all__ = [
     "Unsupported",
     "WhatIf",
     "WorstCase",
+    "WorstCaseInBox",
     "arrivals",
     "audit",
     "compare",
@@ -189,6 +191,7 @@ __getattr__ = door(  # a name is imported when it is first used, so that ``impor
         "analysis.frontiers": ["Frontier", "frontier"],
         "analysis.regrets": ["Regret", "regret"],
         "analysis.what_ifs": ["WhatIf", "what_if"],
+        "analysis.bounds.worst_in_box": ["WorstCaseInBox"],
         "analysis.worst_cases.search": ["WorstCase", "worst_case"],
         "certificate": ["Certificate"],
         "clusters.exported": ["Export"],

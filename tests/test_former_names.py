@@ -24,14 +24,14 @@ def test_workers_was_jobs() -> None:
         with pytest.raises(fo.Unsupported, match="workers is 0"):
             fo.study({"pool": POOL}, **words)  # type: ignore[arg-type]
         with pytest.raises(fo.Unsupported, match="workers is 0"):
-            fo.worst_case("drfh:first-fit", **words)  # type: ignore[arg-type]
+            fo.worst_case("drfh:first-fit", **words)  # type: ignore[call-overload]
 
 
 def test_keep_regret_was_keep() -> None:
     """Of worst_case."""
     for words in ({"keep_regret": 2.0}, {"keep": 2.0}):
         with pytest.raises(fo.Unsupported, match=r"keep_regret is 2\.0"):
-            fo.worst_case("drfh:first-fit", **words)  # type: ignore[arg-type]
+            fo.worst_case("drfh:first-fit", **words)  # type: ignore[call-overload]
 
 
 def test_resume_was_keep_store_and_output(tmp_path: Path) -> None:

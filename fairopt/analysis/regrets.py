@@ -174,6 +174,13 @@ class Regret(ShowsItself):
     units: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
+    def user(self) -> float:
+        """The largest 1 - own / exact over the users who have something in the exact allocation; negative if they all gain."""
+        users = () if self.compared is None else self.compared.users
+        least = CERTIFIED * max((best for *_, best in users), default=0.0)
+        return max((1 - own / best for _, _, _, own, best in users if best > least), default=0.0)
+
+    @property
     def worst_user(self) -> str | None:
         """The user whose own share falls short most, but the tiny ones; None if nobody's does."""
         users = () if self.compared is None else self.compared.users

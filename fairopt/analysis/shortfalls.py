@@ -52,7 +52,7 @@ def of_sorted(best: Sequence[Any], own: Sequence[Any]) -> tuple[Any, Any, int | 
 
 
 def in_fractions(notion: Notion, program: Program, allocation: Allocation, exact: Allocation) -> dict[str, Fraction] | None:
-    """Return the numbers of a regret that are rational: total, and by the goal level, leximin and largest, or goal.
+    """Return the numbers of a regret that are rational: total, user, and by the goal level, leximin and largest, or goal.
 
     None where an allocation is not in fractions: it needs ``exact``, or whole tasks that exceed no limit by anything.
     """
@@ -69,6 +69,8 @@ def in_fractions(notion: Notion, program: Program, allocation: Allocation, exact
     speeds = rationals(allocation.instance.exact.speeds[users, servers])
     found = {"total": shortfall(*(from_rational((speeds * rationals(each)).sum()) for each in (best, own)))}
     worth = [rationals(each) * formulated.utilities for each in (best, own)]
+    shares = [[from_rational(value) for value in formulated.per_user(each)] for each in worth]
+    found["user"] = max((1 - mine / most for most, mine in zip(*shares, strict=True) if most), default=Fraction(0))
     lost: dict[str, Fraction] = _lost(formulated.goal, formulated, worth, able)
     return found | lost
 

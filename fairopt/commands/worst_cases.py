@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import Bar, as_text, check_instance, show, work
-from fairopt.commands.options import Json, Workers
+from fairopt.commands.options import Json, Resume, Workers, read_instance
 from fairopt.commands.outputs import Written
 from fairopt.reporting import tables
 from fairopt.wording import figure
 
 __all__ = ["worst_case"]
 
+RANGES = ("demands", "weights", "tasks", "capacities")
 _VARIED = ("weights", "constraints", "counts", "tasks", "demands-by-server", "speeds")
 
 
@@ -28,7 +30,8 @@ def worst_case(
         typer.Argument(
             metavar="A:B",
             autocompletion=completion.schedules,
-            help="Greedy schedule CRITERION:PLACEMENT, such as drfh:best-fit or drfh:best-fit:metric=cosine. See: fairopt placements.",
+            help="Greedy schedule CRITERION:PLACEMENT, such as drfh:best-fit or drfh:best-fit:metric=cosine. See: fairopt placements. With "
+            "--cluster, also a notion such as uniform, whose exact answer is measured.",
         ),
     ],
     notion: Annotated[
@@ -50,12 +53,27 @@ def worst_case(
         typer.Option(
             metavar="WORD",
             autocompletion=completion.words(lambda: _VARIED),
-            help=f"What else is drawn at random: {', '.join(_VARIED[:-1])} or {_VARIED[-1]}. Can be repeated.",
+            help=f"What else is drawn at random: {', '.join(_VARIED[:-1])} or {_VARIED[-1]}. With --cluster: NAME=LOW:HIGH, the range of "
+            f"{', '.join(RANGES[:-1])} or {RANGES[-1]}; 90%:110% is relative to the cluster's numbers. Can be repeated.",
         ),
     ] = None,
     measure: Annotated[
-        Literal["worst", "level", "leximin", "largest", "goal", "condition", "total"], typer.Option(help="Measure of regret to maximise.")
-    ] = "worst",
+        Literal["worst", "level", "leximin", "largest", "user", "goal", "condition", "total"] | None,
+        typer.Option(help="Measure of regret to maximise. Default: worst; with --bound, which knows level, user and total: level."),
+    ] = None,
+    cluster: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Keep the servers and users of this instance, and vary only what --vary says. Default: random instances."
+        ),
+    ] = None,
+    bound: Annotated[
+        bool, typer.Option("--bound", help="With --cluster: also compute a bound. No instance within the ranges has a larger regret.")
+    ] = False,
+    gap: Annotated[
+        float, typer.Option(metavar="NUMBER", help="With --bound: stop when the bound is at most this much above the regret found.")
+    ] = 1e-3,
+    resume: Resume = None,
     divisible: Annotated[
         bool, typer.Option("--divisible", help="Measure against the optimum of divisible tasks, not of whole tasks.")
     ] = False,
@@ -80,13 +98,23 @@ def worst_case(
 ) -> None:
     """Search small instances for the one on which a schedule is worst, then shrink it.
 
+    With --cluster, the servers and users are those of FILE, and only the numbers that --vary names change. --bound also computes a bound:
+    no instance within the ranges has a larger regret. With --resume, a search for a bound that is stopped continues when it is started
+    again.
+
     Ctrl-C ends the search and prints the worst instance so far; a second Ctrl-C stops at once.
     """
     check_instance(instance, "--instance")
     started = time.perf_counter()
-    bar = Bar("largest regret 0", tries)
+    bar = Bar("largest regret 0", None if bound else tries)
     ended = threading.Event()
-    worst = work(
+    topology = None if cluster is None else read_instance(cluster, None, None)
+    asked: Any = (vary or ()) if topology is None else _ranges(vary or (), topology)
+
+    def progress(more: int, value: float, most: float = float("nan")) -> None:
+        bar.advance(more, what=f"largest regret {figure(max(value, -1.0))}" + (f", at most {figure(most)}" if bound else ""))
+
+    worst: fo.WorstCase | fo.WorstCaseInBox = work(
         "searching",
         lambda: fo.worst_case(
             schedule,
@@ -96,7 +124,7 @@ def worst_case(
             resources=resources,
             capacities=capacities,
             demands=demands,
-            vary=vary or (),
+            vary=asked,
             measure=measure,
             integral=False if divisible else None,
             keep_regret=keep_regret,
@@ -105,7 +133,11 @@ def worst_case(
             time_limit=time_limit,
             workers=workers,
             exact=exact,
-            done=lambda more, value: bar.advance(more, what=f"largest regret {figure(value)}"),
+            cluster=topology,
+            bound=bound,
+            gap=gap,
+            resume=resume,
+            done=progress,
             stop=ended.is_set,
         ),
         bar,
@@ -116,5 +148,33 @@ def worst_case(
         fo.save(worst.instance, instance)
     if as_json:
         typer.echo(as_text(worst.to_dict()), nl=False)
+    elif isinstance(worst, fo.WorstCaseInBox):
+        show(lambda width: tables.worst_in_box_blocks(worst, seconds))
     else:
         show(lambda width: tables.worst_case_blocks(worst, seconds, exact=exact))
+
+
+def _ranges(vary: Sequence[str], instance: fo.Instance) -> dict[str, tuple[Any, Any]]:
+    """Return what varies, and between which numbers, as it is written after --vary."""
+    found: dict[str, tuple[Any, Any]] = {}
+    for text in vary:
+        name, _, ends = text.partition("=")
+        low, colon, high = ends.partition(":")
+        if not (name and colon):
+            raise fo.Unsupported(f'--vary is "{text}"; with --cluster, write NAME=LOW:HIGH, such as demands=1:2 or demands=90%:110%')
+        if name in found:
+            raise fo.Unsupported(f"--vary names {name} twice; give its range once")
+        found[name] = (_end(low, name, text, instance), _end(high, name, text, instance))
+    return found
+
+
+def _end(text: str, name: str, whole: str, instance: fo.Instance) -> Any:
+    """Return an end of a range: a number, or a percentage of the numbers of the instance."""
+    try:
+        number = float(text.removesuffix("%"))
+    except ValueError:
+        raise fo.Unsupported(f'--vary is "{whole}", and "{text}" is no number; write demands=1:2 or demands=90%:110%') from None
+    if not text.endswith("%"):
+        return number
+    own = getattr(instance, name, None) if name in RANGES else None
+    return number / 100 if own is None else number / 100 * own

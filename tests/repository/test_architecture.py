@@ -52,7 +52,10 @@ BUILDS_ON = {("large", "interior_point"), ("large", "via_highs")}  # on their me
 DOOR = "fairopt"  # the public door: it opens to every room, and only commands go through it
 THROUGH_THE_DOOR = {"commands", "cli", "__main__"}
 PACKAGES = {"models", "solvers"}
-REGISTRIES = {"fairopt.models", "fairopt.models.notion", "fairopt.models.share_notion", "fairopt.solvers", "fairopt.solvers.backend"}
+REGISTRIES = {
+    *("fairopt.models", "fairopt.models.notion", "fairopt.models.share_notion", "fairopt.solvers", "fairopt.solvers.backend"),
+    "fairopt.solvers.highs_model",  # no engine: arrays in, arrays out
+}
 ENGINE_PACKAGES = {"highspy", "cvxpy", "pyomo", "clarabel"}
 
 if not (ROOT / "pyproject.toml").exists():

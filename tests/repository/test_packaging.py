@@ -64,6 +64,7 @@ PUBLIC = {
     "WhatIf",
     "what_if",
     "WorstCase",
+    "WorstCaseInBox",
     "arrivals",
     "audit",
     "compare",

@@ -89,6 +89,7 @@ ELSEWHERE = {
     "given": "a result in Python only",
     "regret": "a result in Python only",
     "generators": "fairopt generate without SPEC",
+    "worst-case-bound": "fairopt worst-case --cluster: tests/commands/test_worst_cases.py",
     "explain-priority": "fairopt explain --scheduler: tests/simulation/test_priorities.py",
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,18 +18,21 @@ from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import CertificateError, InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.tolerances import CERTIFIED, NOTHING
-from fairopt.models import Notion, Sharing
+from fairopt.models import NOTIONS, Notion, Sharing
+from fairopt.registry import words
+from fairopt.scheduling import planned
 from fairopt.scheduling import schedule as fill_servers
+from fairopt.scheduling.baselines import Baseline
 from fairopt.solvers import choose
 from fairopt.solving import checked, formulate, solve
-from fairopt.specs import OwnScheduler, read_schedule
+from fairopt.specs import OwnScheduler, read_notion, read_schedule
 
-__all__ = ["MEASURES", "Objective", "Schedule", "objective_of", "scheduler"]
+__all__ = ["MEASURES", "Objective", "Schedule", "Subject", "has_whole_optimum", "objective_of", "scheduler"]
 
 Schedule: TypeAlias = str | Mapping[str, Any] | Callable[[Instance], Allocation | npt.ArrayLike]
 Answer: TypeAlias = tuple[Allocation, Allocation, Regret]
 
-MEASURES = ("worst", "level", "leximin", "largest", "goal", "condition", "total")
+MEASURES = ("worst", "level", "leximin", "largest", "user", "goal", "condition", "total")
 """Numbers of a `Regret` to search for; "worst" applies to every goal except a choice among alternatives."""
 
 _SAMPLES = 25  # if a schedule refuses that many instances, the search does not start
@@ -59,6 +62,64 @@ class _Filler:
         return fill_servers(instance, **self.arguments | {"exact": True})
 
 
+@dataclass(frozen=True, slots=True)
+class _Solver:
+    """`fairopt.solve` for one notion."""
+
+    notion: Notion
+
+    def __call__(self, instance: Instance) -> Allocation:
+        return solve(instance, self.notion)
+
+    def in_fractions(self, instance: Instance) -> Allocation:
+        """Return the answer in fractions."""
+        return solve(instance, self.notion, exact=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A heuristic that is held to a notion.
+
+    Attributes
+    ----------
+    name : str
+    run : function of an Instance
+    criterion : any
+        What it follows, the default for the notion that it is held to; None if that is not known.
+    notion : Notion or None
+        The notion that it solves, or that its baseline approximates; None of a greedy schedule or a function.
+    baseline : Baseline or None
+    """
+
+    name: str
+    run: Callable[[Instance], Any]
+    criterion: Any
+    notion: Notion | None = None
+    baseline: Baseline | None = None
+
+    @classmethod
+    def of(cls, spec: Schedule | Notion | type[Notion]) -> Subject:
+        """Return what a specification names: a schedule, a baseline, a function, or a notion such as "uniform", which is solved."""
+        of_notion = isinstance(spec, Notion) or (isinstance(spec, type) and issubclass(spec, Notion))
+        if isinstance(spec, str):
+            word, *rest = words(spec)
+            of_notion = dict.__contains__(NOTIONS, word) and all("=" in part for part in rest)  # a word loads no file
+        if of_notion:
+            name, notion = read_notion(cast(Any, spec))
+            return cls(name, _Solver(notion), None, notion)
+        name, run, criterion = scheduler(cast(Schedule, spec))
+        if isinstance(run, _Filler):
+            how, _, notion = planned(**run.arguments)
+            if isinstance(how, Baseline):
+                return cls(name, run, criterion, notion, how)
+        return cls(name, run, criterion)
+
+    @property
+    def is_divisible(self) -> bool:
+        """Does it answer in fractions of tasks?"""
+        return self.notion is not None and not (self.baseline is not None and self.baseline.whole)
+
+
 def objective_of(run: Callable[[Instance], Any], notion: Notion, measure: str, integral: bool | None, size: SmallInstances) -> Objective:
     """Return the objective. It is evaluated once here, so that an error in the schedule is raised before the search, not in a worker."""
     rng = np.random.default_rng(0)
@@ -67,7 +128,7 @@ def objective_of(run: Callable[[Instance], Any], notion: Notion, measure: str, i
         sample = size.draw(rng)
         try:
             checked(sample, notion, None, {})
-            whole = _has_whole_optimum(sample, notion) if integral is None else integral
+            whole = has_whole_optimum(sample, notion) if integral is None else integral
         except InvalidInstance as error:  # another instance may be accepted
             refused = error
             continue
@@ -83,7 +144,8 @@ def objective_of(run: Callable[[Instance], Any], notion: Notion, measure: str, i
     raise InvalidInstance(f"the schedule or the notion refuses every one of {_SAMPLES} instances that were drawn; the last: {refused}")
 
 
-def _has_whole_optimum(instance: Instance, notion: Notion) -> bool:
+def has_whole_optimum(instance: Instance, notion: Notion) -> bool:
+    """Say whether an engine finds the best allocation of whole tasks."""
     try:
         choose(formulate(instance, notion, integral=True), None)
     except Unsupported:
@@ -130,7 +192,7 @@ class Objective:
         CertificateError
             If the schedule gives other tasks in fractions than in floats.
         """
-        schedule = self.run.in_fractions(instance) if isinstance(self.run, _Filler) else None
+        schedule = self.run.in_fractions(instance) if isinstance(self.run, _Filler | _Solver) else None
         if schedule is None:
             schedule = given(instance, answer[0].tasks, answer[0].sharing, exact=True)
             exceeded = violations(instance.exact, schedule.in_fractions.tasks, schedule.sharing, 0)

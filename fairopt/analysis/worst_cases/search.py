@@ -33,16 +33,18 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from pathlib import Path
+from typing import Any, cast, overload
 
 import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.allocation.exact_answer import as_text
+from fairopt.analysis.bounds.worst_in_box import Asked, WorstCaseInBox, worst_in_box
 from fairopt.analysis.regrets import Regret
 from fairopt.analysis.shortfalls import tasks_in_fractions
 from fairopt.analysis.worst_cases.local_search import Candidate, rounds
-from fairopt.analysis.worst_cases.objective import MEASURES, Schedule, objective_of, scheduler
+from fairopt.analysis.worst_cases.objective import MEASURES, Schedule, Subject, objective_of
 from fairopt.analysis.worst_cases.small_instances import VARIED, SmallInstances, shrink
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import Instance
@@ -53,7 +55,7 @@ from fairopt.processes.crew import Crew, check_workers
 from fairopt.results import finite, plain, result
 from fairopt.solving import notion_of
 from fairopt.validation import check_time_limit, check_whole_number
-from fairopt.wording import did_you_mean, figure, plural
+from fairopt.wording import did_you_mean, figure, joined, plural
 
 __all__ = ["MEASURES", "Schedule", "WorstCase", "worst_case"]
 
@@ -161,8 +163,27 @@ class WorstCase:
         return f"WorstCase({what}: {number} {value}, the largest of {self.tries:,} tried{stopped})"
 
 
+_SEARCH: dict[str, Any] = {
+    "users": 3, "servers": 2, "resources": 2, "capacities": (8, 16), "demands": (0, 4), "workers": 1, "keep_regret": 0.9, "local": True,
+    "backend": "loky", "address": None,
+}  # fmt: skip
+"""The defaults of what only the search without a cluster takes."""
+
+
+@overload
 def worst_case(
-    schedule: Schedule,
+    schedule: Schedule | Notion | type[Notion], notion: str | Notion | type[Notion] | None = ..., *, cluster: Instance, **arguments: Any
+) -> WorstCaseInBox: ...
+@overload
+def worst_case(
+    schedule: Schedule, notion: str | Notion | type[Notion] | None = ..., *, cluster: None = ..., **arguments: Any
+) -> WorstCase: ...
+@overload
+def worst_case(
+    schedule: Schedule, notion: str | Notion | type[Notion] | None = ..., *, cluster: Instance | None, **arguments: Any
+) -> WorstCase | WorstCaseInBox: ...
+def worst_case(
+    schedule: Schedule | Notion | type[Notion],
     notion: str | Notion | type[Notion] | None = None,
     *,
     users: int = 3,
@@ -170,8 +191,8 @@ def worst_case(
     resources: int = 2,
     capacities: tuple[int, int] = (8, 16),
     demands: tuple[int, int] = (0, 4),
-    vary: Collection[str] = (),
-    measure: str = "worst",
+    vary: Collection[str] | Mapping[str, Any] = (),
+    measure: str | None = None,
     integral: bool | None = None,
     seed: int = 0,
     tries: int = 1000,
@@ -184,17 +205,25 @@ def worst_case(
     keep: float | None = None,
     local: bool = True,
     exact: bool = False,
-    done: Callable[[int, float], object] | None = None,
+    cluster: Instance | None = None,
+    bound: bool = False,
+    gap: float = 1e-3,
+    resume: str | Path | None = None,
+    done: Callable[..., object] | None = None,
     stop: Callable[[], bool] | None = None,
     **options: Any,
-) -> WorstCase:
+) -> WorstCase | WorstCaseInBox:
     """Search small instances for the largest regret of a schedule against an exact notion, and shrink the worst.
+
+    With ``cluster``, the instances are those of a box instead: the topology is given, and ``vary`` says which data vary between which
+    numbers. With ``bound=True``, no instance of the box has a larger regret than the result's ``bound``.
 
     Parameters
     ----------
     schedule : str, mapping or function
         "criterion:placement", such as "drfh:best-fit", with options "drfh:best-fit:metric=cosine"; the same as a mapping of the
-        arguments of `fairopt.schedule`; or a function of an Instance that returns an Allocation, or tasks (users, servers).
+        arguments of `fairopt.schedule`; or a function of an Instance that returns an Allocation, or tasks (users, servers). With
+        ``cluster``, a notion such as "uniform", too: its exact answer is held to the other notion.
     notion : str or Notion, optional
         The notion of the exact allocation; the default is the criterion of the schedule.
     users, servers, resources : int
@@ -205,10 +234,14 @@ def worst_case(
         schedule can reach a regret of 1, so the search does not distinguish schedules.
     vary : list of "weights", "constraints", "counts", "tasks", "demands-by-server", "speeds"
         What else is drawn: weights of 1 to 5; servers where a user may not run; rows of 1 to 3 servers; users with 1 to 5 tasks; other
-        demands of a user on each server; speeds of 1 to 4 of a user on each server. With speeds, regret is in work.
-    measure : one of `MEASURES`
+        demands of a user on each server; speeds of 1 to 4 of a user on each server. With speeds, regret is in work. With ``cluster``: a
+        mapping from "demands", "weights", "tasks" or "capacities" to the smallest and the largest number, or array in the shape of the
+        argument; all else is as in the cluster.
+    measure : one of `MEASURES`, optional
+        The default is "worst", and with ``bound`` "level". A bound is known for "level", "user" (the largest 1 - own / exact over the
+        users who have something in the exact allocation) and "total".
     integral : bool, optional
-        Whether the reference is of whole tasks. The default is True, unless no engine finds that optimum.
+        Whether the reference is of whole tasks. The default is True, unless no engine finds that optimum or the heuristic divides tasks.
     seed : int
     tries : int
         Instances to try, in rounds of 250.
@@ -227,8 +260,18 @@ def worst_case(
         Prove the regret of the instance in fractions once it is found: the schedule is replayed, and the reference solved, in fractions
         (of whole tasks: its limits are checked in fractions). ``regret.exact`` has the numbers. Each number is a proof: what the schedule
         does, and a better allocation beside it; that no allocation is better still is branch and cut's word, where tasks are whole.
+    cluster : Instance, optional
+        The topology. Sizes and ranges of random instances, workers, ``keep_regret`` and ``local`` then do not apply.
+    bound : bool
+        Compute a bound, too. It is known for the heuristics "uniform", "per-server-drf", "efficiency" and the leximin notions, against the
+        leximin notions, on clusters of servers, demands, weights, tasks and eligibility (`fairopt.analysis.bounds`).
+    gap : float
+        The search for a bound ends once the bound is at most this much above the largest regret found.
+    resume : path, optional
+        A folder where the state of a search for a bound is kept. The next call with the same question goes on from it.
     done : function of an int and a float, optional
-        Called with the number of instances tried since the last call, and with the largest regret so far.
+        Called with the number of instances tried since the last call, and with the largest regret so far; with ``cluster``, with the
+        bound as a third argument (NaN without one).
     stop : function, optional
         Is asked again and again (with several workers after every round) if that should be the end, as Ctrl-C is: the result is then
         the worst so far.
@@ -237,20 +280,31 @@ def worst_case(
 
     Returns
     -------
-    WorstCase
-        Among instances of equal regret, the search prefers smaller numbers.
+    WorstCase or WorstCaseInBox
+        Among instances of equal regret, the search prefers smaller numbers. The second with ``cluster``.
 
     Raises
     ------
     InvalidInstance, Unsupported
-        If an argument is invalid, the schedule and the notion do not fit each other, or a function returns no valid allocation.
+        If an argument is invalid, the schedule and the notion do not fit each other, or a function returns no valid allocation. If no bound
+        is known, or the box is empty or has no end.
     NoSolution
         If the search ended before it tried an instance, or no instance was solved.
     """
     began = time.perf_counter()
     workers = workers if jobs is None else jobs
     keep_regret = keep_regret if keep is None else keep
-    name, run, criterion = scheduler(schedule)
+    if cluster is not None:
+        given = {"users": users, "servers": servers, "resources": resources, "capacities": capacities, "demands": demands}
+        _check_unused(given | {"workers": workers, "keep_regret": keep_regret, "local": local, "backend": backend, "address": address})
+        asked = Asked(measure, bound, gap, integral, seed, tries, time_limit, exact, None if resume is None else Path(resume))
+        return worst_in_box(schedule, notion, cluster, cast(Any, vary), asked, done, stop, **options)
+    if bound or resume is not None or isinstance(vary, Mapping):
+        raise Unsupported('a bound is of the instances of one cluster; give it, such as cluster=instance and vary={"demands": (1, 2)}')
+    measure = measure or "worst"
+    subject = Subject.of(schedule)
+    name, run, criterion = subject.name, subject.run, subject.criterion
+    integral = False if integral is None and subject.is_divisible else integral
     if notion is None and (criterion is None or (isinstance(criterion, str) and criterion not in NOTIONS)):
         raise Unsupported(f'name the notion that "{name}" is measured against, such as notion="drfh"')
     chosen = notion_of(criterion if notion is None else notion, **options)
@@ -320,6 +374,14 @@ def worst_case(
         seconds=time.perf_counter() - began,
         question=plain(question),
     )
+
+
+def _check_unused(given: Mapping[str, Any]) -> None:
+    """Refuse what does not apply with a cluster, where it is given."""
+    if there := [word for word, value in given.items() if value != _SEARCH[word]]:
+        raise Unsupported(
+            f'with a cluster, {joined(there)} cannot be given: its sizes are known, and what varies is said by vary={{"demands": (1, 2)}}'
+        )
 
 
 # What is asked for ---------------------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fairopt.reporting.tables.simulation import simulation_blocks
     from fairopt.reporting.tables.studies import study_blocks
     from fairopt.reporting.tables.what_ifs import what_if_blocks
-    from fairopt.reporting.tables.worst_cases import worst_case_blocks
+    from fairopt.reporting.tables.worst_cases import worst_case_blocks, worst_in_box_blocks
 
 __all__ = [
     "Choice",
@@ -45,6 +45,7 @@ __all__ = [
     "study_blocks",
     "what_if_blocks",
     "worst_case_blocks",
+    "worst_in_box_blocks",
 ]
 
 __getattr__ = door(  # help, completion and lists print none of them
@@ -65,6 +66,6 @@ __getattr__ = door(  # help, completion and lists print none of them
         "simulation": ["simulation_blocks"],
         "studies": ["study_blocks"],
         "what_ifs": ["what_if_blocks"],
-        "worst_cases": ["worst_case_blocks"],
+        "worst_cases": ["worst_case_blocks", "worst_in_box_blocks"],
     },
 )

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
+from fairopt.analysis.bounds.worst_in_box import WorstCaseInBox
+from fairopt.analysis.shortfalls import tasks_in_fractions
 from fairopt.analysis.worst_cases.search import WorstCase
 from fairopt.instance import FloatArray, Instance
 from fairopt.show.blocks import GAP, Block, Note
 from fairopt.show.table import Column, Table, names, numbers
 from fairopt.wording import duration, figure, plural
 
-__all__ = ["worst_case_blocks"]
+__all__ = ["worst_case_blocks", "worst_in_box_blocks"]
 
 
 def worst_case_blocks(worst: WorstCase, seconds: float | None = None, *, exact: bool = False) -> Iterator[Block]:
@@ -21,21 +24,8 @@ def worst_case_blocks(worst: WorstCase, seconds: float | None = None, *, exact: 
     instance, found = worst.instance, worst.regret
     yield Note(f", {'whole' if found.whole else 'divisible'} tasks", f"{worst.name} against {found.notion}")
     yield GAP
-    yield Table.of(names("server", instance.servers), *_of_servers(instance))
-    yield GAP
     own, best = worst.in_fractions or (worst.schedule.tasks, worst.exact.tasks)
-    tasks = (numbers(f"tasks, {word}", placed.sum(axis=1), 4) for word, placed in (("greedy", own), ("exact", best)))
-    yield Table.of(names("user", instance.users), *_of_users(instance), *tasks)
-    if instance.differs_by_server:
-        yield f"Several numbers in a cell: on {', '.join(instance.servers)}, in this order."
-    yield GAP
-    for title, placed in (("Greedy", own), ("Exact", best)):
-        held = [
-            f"{figure(x, 4)} of {instance.users[n]} on {instance.servers[i]}"
-            for (n, i), x in np.ndenumerate(placed)
-            if (x if isinstance(x, Fraction) else round(x, 9)) > 0
-        ]
-        yield f"{title}: {', '.join(held) or 'nothing'}"
+    yield from _allocations(instance, own, best, "greedy")
     yield str(found)
     size = f"{plural(worst.tries, 'instance')} tried, seed {worst.seed}"
     stopped = {"": "", "time limit": ", stopped by the time limit", "interrupted": ", interrupted"}[worst.stopped]
@@ -49,6 +39,48 @@ def worst_case_blocks(worst: WorstCase, seconds: float | None = None, *, exact: 
         yield f"Not proved in fractions: the regret is computed in floating point.{kept}"
     time = "" if seconds is None else f" Time: {duration(seconds)}"
     yield f"A search gives a lower bound: the true worst case may be larger.{time}"
+
+
+def worst_in_box_blocks(worst: WorstCaseInBox, seconds: float | None = None) -> Iterator[Block]:
+    """Yield the worst instance of a box, both allocations, the regret, and both ends of the gap."""
+    instance, found = worst.instance, worst.regret
+    yield Note(f", {'whole' if found.whole else 'divisible'} tasks", f"{worst.name} against {found.notion}")
+    yield GAP
+    own: Any = worst.own.tasks
+    best: Any = worst.exact.tasks
+    if worst.proved is not None:
+        own, best = tasks_in_fractions(worst.own), tasks_in_fractions(worst.exact)
+    yield from _allocations(instance, own, best, "own")
+    yield str(found)
+    value = figure(worst.value if worst.proved is None else worst.proved, 4)
+    time = "" if seconds is None else f" Time: {duration(seconds)}"
+    stopped = {"": "", "time limit": " The time limit ended the search.", "interrupted": " The search was interrupted."}[worst.stopped]
+    number = "regret" if worst.measure == "worst" else f"regret ({worst.measure})"
+    if worst.bound is None:
+        yield f"Largest {number} found: {value}, in {plural(worst.nodes, 'instance')} tried."
+        yield f"A search gives a lower bound: the true worst case may be larger.{stopped}{time}"
+        return
+    yield f"Largest {number} found: {value}. No instance within the ranges has more than {figure(worst.bound, 4)}."
+    waiting = f", {worst.open_parts:,} not yet" if worst.open_parts and worst.stopped else ""
+    yield f"{worst.proof} {plural(worst.nodes, 'part')} bounded{waiting}.{stopped}{time}"
+
+
+def _allocations(instance: Instance, own: Any, best: Any, word: str) -> Iterator[Block]:
+    """Yield an instance, and two allocations of it: ``word`` and exact."""
+    yield Table.of(names("server", instance.servers), *_of_servers(instance))
+    yield GAP
+    tasks = (numbers(f"tasks, {name}", placed.sum(axis=1), 4) for name, placed in ((word, own), ("exact", best)))
+    yield Table.of(names("user", instance.users), *_of_users(instance), *tasks)
+    if instance.differs_by_server:
+        yield f"Several numbers in a cell: on {', '.join(instance.servers)}, in this order."
+    yield GAP
+    for title, placed in ((word.capitalize(), own), ("Exact", best)):
+        held = [
+            f"{figure(x, 4)} of {instance.users[n]} on {instance.servers[i]}"
+            for (n, i), x in np.ndenumerate(placed)
+            if (x if isinstance(x, Fraction) else round(x, 9)) > 0
+        ]
+        yield f"{title}: {', '.join(held) or 'nothing'}"
 
 
 def _of_servers(instance: Instance) -> list[Column]:

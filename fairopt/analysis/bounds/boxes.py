@@ -1,0 +1,241 @@
+"""A box of instances: the topology of a cluster, and a range for each number that varies.
+
+Servers, users, counts and eligibility are those of one instance. Demands, weights, numbers of tasks and capacities lie between a smallest
+and a largest number each; what does not vary has one number. The instance with all numbers given need not lie in the box.
+
+>>> import fairopt as fo
+>>> box = Box.of(fo.Instance([[10, 2], [2, 10]], [[1, 1], [1, 1]]), {"demands": (1, 2)})
+>>> box.ranges.low["demands"].tolist(), box.ranges.high["demands"].tolist()
+([[1.0, 1.0], [1.0, 1.0]], [[2.0, 2.0], [2.0, 2.0]])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.instance import BoolArray, FloatArray, Instance
+from fairopt.wording import did_you_mean, joined
+
+__all__ = ["VARY", "Box", "Ranges"]
+
+VARY = ("demands", "weights", "tasks", "capacities")
+"""What may vary in a box: data of the instance, by the names of its arguments."""
+
+
+_ENDS = 0.5  # part of the numbers of a random instance that are ends of their ranges: the worst often is
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranges:
+    """The smallest and the largest number of each datum, by the words of `VARY`; capacities are those of a whole row of servers."""
+
+    low: Mapping[str, FloatArray]
+    high: Mapping[str, FloatArray]
+
+    def with_part(self, name: str, position: tuple[int, ...], low: float, high: float) -> Ranges:
+        """Return the ranges with another range of one number."""
+        lows, highs = self.low[name].copy(), self.high[name].copy()
+        lows[position], highs[position] = low, high
+        return Ranges({**self.low, name: lows}, {**self.high, name: highs})
+
+    def widest(self) -> tuple[float, str, tuple[int, ...]]:
+        """Return the widest range, relative to its largest number: how wide, of what, and where."""
+        return max(self._widths(), key=lambda width: width[0])
+
+    def _widths(self) -> Iterator[tuple[float, str, tuple[int, ...]]]:
+        for name in VARY:
+            low, high = self.low[name], self.high[name]
+            wide = 1 - np.divide(low, high, out=np.ones_like(high), where=(high > low) & np.isfinite(high))
+            position = np.unravel_index(int(wide.argmax()), wide.shape)
+            yield float(wide[position]), name, tuple(map(int, position))
+
+    def split(self) -> tuple[Ranges, Ranges]:
+        """Return both halves of the ranges, cut through the widest."""
+        _, name, position = self.widest()
+        low, high = float(self.low[name][position]), float(self.high[name][position])
+        middle = (low + high) / 2
+        return self.with_part(name, position, low, middle), self.with_part(name, position, middle, high)
+
+    def at(self, part: float) -> Ranges:
+        """Return the point of the ranges that lies ``part`` of the way from the smallest numbers to the largest, as ranges."""
+        point = {name: _between(self.low[name], self.high[name], part) for name in VARY}
+        return Ranges(point, point)
+
+    @property
+    def data(self) -> Mapping[str, FloatArray]:
+        """The numbers, where the ranges are a point."""
+        return self.low
+
+
+def _between(low: FloatArray, high: FloatArray, part: float) -> FloatArray:
+    with np.errstate(invalid="ignore"):  # inf - inf of tasks without a limit
+        return np.where(low == high, low, low + part * (high - low))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Box:
+    """All instances with the topology of ``instance`` whose data lie in ``ranges``; ``varied`` names what varies."""
+
+    instance: Instance
+    ranges: Ranges
+    varied: tuple[str, ...]
+
+    @classmethod
+    def of(cls, instance: Instance, vary: Mapping[str, Any]) -> Box:
+        """Return the box of what varies: name -> (smallest, largest), each a number or an array in the shape of the argument.
+
+        Raises
+        ------
+        Unsupported
+            ``vary`` names what cannot vary, or the instance has what no bound knows.
+        InvalidInstance
+            A range is empty, has no end, or has instances that are invalid.
+        """
+        _check_topology(instance)
+        if not isinstance(vary, Mapping):
+            raise Unsupported(
+                f'vary is {vary!r}; with a cluster, give what varies and between which numbers, such as vary={{"demands": (1, 2)}}'
+            )
+        if not vary:
+            raise Unsupported('vary is empty, so the box has a single instance; give what varies, such as vary={"demands": (1, 2)}')
+        given = {
+            "demands": instance.demands, "weights": instance.weights, "tasks": instance.tasks, "capacities": instance.capacities,
+        }  # fmt: skip
+        low, high = dict(given), dict(given)
+        for name, pair in vary.items():
+            if name not in VARY:
+                raise Unsupported(f'"{name}" cannot vary{did_you_mean(str(name), VARY)}; use any of {", ".join(VARY)}')
+            low[name], high[name] = _range(instance, name, pair, given[name].shape)
+        for side in (low, high):
+            side["capacities"] = side["capacities"] * instance.counts[:, None]
+        box = cls(instance, Ranges(low, high), tuple(name for name in VARY if name in vary))
+        box._check()
+        return box
+
+    @property
+    def eligible(self) -> tuple[BoolArray, BoolArray]:
+        """Pairs of a user and a server that can run tasks in every instance of the box, and in some instance, (users, servers) each."""
+        allowed = self.instance.placement
+        placed = np.ones((self.instance.n_users, self.instance.n_servers), bool) if allowed is None else np.asarray(allowed, bool)
+        always = _fits(self.ranges.high["demands"], self.ranges.low["capacities"])
+        some = _fits(self.ranges.low["demands"], self.ranges.high["capacities"])
+        return placed & always, placed & some
+
+    def at(self, data: Mapping[str, FloatArray]) -> Instance:
+        """Return an instance of the box."""
+        changes: dict[str, Any] = {name: data[name] for name in self.varied}
+        if "capacities" in changes:
+            changes["capacities"] = changes["capacities"] / self.instance.counts[:, None]
+        return self.instance.replace(**changes)
+
+    def draw(self, rng: np.random.Generator) -> Mapping[str, FloatArray]:
+        """Return the data of a random instance: of each number that varies, half the time an end, else evenly from its range."""
+        data = {name: self.ranges.low[name] for name in VARY}
+        for name in self.varied:
+            low, high = self.ranges.low[name], self.ranges.high[name]
+            part = np.where(rng.random(low.shape) < _ENDS, rng.integers(0, 2, low.shape), rng.random(low.shape))
+            with np.errstate(invalid="ignore"):  # inf - inf of tasks without a limit
+                data[name] = np.where(low == high, low, np.clip(low + part * (high - low), low, high))
+        return data
+
+    def contains(self, instance: Instance) -> bool:
+        """Say whether all data of an instance lie in the box."""
+        rows = instance.capacities * instance.counts[:, None]
+        data = {"demands": instance.demands, "weights": instance.weights, "tasks": instance.tasks, "capacities": rows}
+        return all(
+            bool((self.ranges.low[name] <= data[name]).all() and (data[name] <= self.ranges.high[name]).all()) for name in self.varied
+        )
+
+    def _check(self) -> None:
+        low, high = self.ranges.low, self.ranges.high
+        nothing = np.flatnonzero(~(low["demands"] > 0).any(axis=1))
+        if nothing.size:
+            raise InvalidInstance(
+                f'{self._user(nothing[0])} demands nothing at the low end of "demands"; give a smallest demand > 0 of at least one resource'
+            )
+        for name in ("weights", "tasks"):
+            if not (low[name] > 0).all():
+                raise InvalidInstance(f'the smallest number of "{name}" is {low[name].min():g}; give one > 0')
+        total = low["capacities"].sum(axis=0)
+        lacking = (total == 0) & (high["demands"] > 0).any(axis=0)
+        if lacking.any():
+            resource = self.instance.resources[int(np.flatnonzero(lacking)[0])]
+            raise InvalidInstance(
+                f'the cluster may have no "{resource}", and users may demand it; give a smallest capacity > 0 of a server'
+            )
+        never = np.flatnonzero(~self.eligible[0].any(axis=1))
+        if never.size:
+            raise InvalidInstance(
+                f"{self._user(never[0])} can run on no server in some instance of the box; "
+                "give larger capacities, smaller demands or more servers"
+            )
+
+    def _user(self, n: int) -> str:
+        return f'user "{self.instance.users[n]}"'
+
+
+def _fits(demands: FloatArray, capacities: FloatArray) -> BoolArray:
+    return np.asarray(((demands[:, None] == 0) | (capacities[None] > 0)).all(axis=2), bool)
+
+
+def _range(instance: Instance, name: str, pair: Any, shape: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
+    if not (isinstance(pair, tuple | list) and len(pair) == 2):
+        raise InvalidInstance(f'the range of "{name}" is {pair!r}; give the smallest and the largest number, such as (1, 2)')
+    ends = []
+    for word, given in zip(("smallest", "largest"), pair, strict=True):
+        try:
+            values = np.array(np.broadcast_to(np.asarray(given, float), shape))
+        except (TypeError, ValueError) as error:
+            raise InvalidInstance(f'the {word} numbers of "{name}" are {given!r}; give a number, or an array of shape {shape}') from error
+        if np.isnan(values).any() or (values < 0).any():
+            raise InvalidInstance(f'the {word} numbers of "{name}" are {given!r}; give numbers >= 0')
+        ends.append(values)
+    low, high = ends
+    same = low == high
+    endless = ~np.isfinite(high) & ~(same & (name == "tasks"))
+    if endless.any():
+        raise InvalidInstance(f'the range of "{name}" has no largest number{_where(instance, name, endless)}: a bound needs a bounded box')
+    if (low > high).any():
+        first = tuple(np.argwhere(low > high)[0])
+        raise InvalidInstance(
+            f'the range of "{name}" is empty{_where(instance, name, low > high)}: from {low[first]:g} to {high[first]:g}; '
+            "give the smallest number first"
+        )
+    return low, high
+
+
+def _where(instance: Instance, name: str, wrong: BoolArray) -> str:
+    """Return the first place of a mistake, where not all places have it."""
+    if wrong.all():
+        return ""
+    position = np.argwhere(wrong)[0]
+    rows = instance.servers if name == "capacities" else instance.users
+    resource = f', "{instance.resources[position[1]]}"' if position.size > 1 else ""
+    return f' at "{rows[position[0]]}"{resource}'
+
+
+def _check_topology(instance: Instance) -> None:
+    """Refuse what no bound knows yet."""
+    if not isinstance(cast(Any, instance), Instance):
+        raise InvalidInstance(f"cluster is {type(instance).__name__}; give a fairopt.Instance, or what fairopt.load returns")
+    has = {
+        "queues": bool(instance.queues),
+        "named limits": bool(instance.selections),
+        "rules": bool(instance.rules),
+        "resources of the whole cluster": bool(instance.shared),
+        "demands or speeds that differ by server": instance.differs_by_server,
+        "rates": instance.rates_per_server is not None,
+        "limited parallelism": bool(np.isfinite(instance.parallelism).any()),
+        "guarantees": bool(np.any(instance.guarantees)),
+        "weights per resource": instance.weights.ndim == 2,
+    }
+    if there := [word for word, yes in has.items() if yes]:
+        raise Unsupported(
+            f"the cluster has {joined(there)}; bounds are known for servers, demands, weights, numbers of tasks and eligibility: "
+            "leave the rest out, or search without bound=True"
+        )

@@ -1,0 +1,308 @@
+"""The worst instance of a box, with a bound: no instance of the box has a larger regret.
+
+`fairopt.worst_case` with ``cluster=`` calls it. The topology is given, and what varies is a box (`fairopt.analysis.bounds.boxes`). The
+lower end is an instance of the box, solved by fairopt; the upper end holds for every instance, and for every answer of a heuristic that has
+several.
+
+>>> import fairopt as fo
+>>> cluster = fo.Instance([[10, 2], [2, 10]], [[1, 1], [1, 1]])
+>>> worst = fo.worst_case("uniform", "drfh", cluster=cluster, vary={"demands": (1, 2)}, measure="level", bound=True, gap=0.01)
+>>> worst.value > 0.24, 0.25 <= worst.bound <= worst.value + 0.01
+(True, True)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairopt.allocation import Allocation
+from fairopt.analysis.bounds.boxes import Box
+from fairopt.analysis.bounds.branching import BOUNDED, Course, Data, Regrets
+from fairopt.analysis.bounds.cells import Part, parts_of
+from fairopt.analysis.bounds.enclosures import SHARES
+from fairopt.analysis.bounds.heuristics import KNOWN, Heuristic, LeximinOfParts, bounded
+from fairopt.analysis.bounds.kept import Kept
+from fairopt.analysis.bounds.optima import check_notion, has_one_level
+from fairopt.analysis.regrets import Regret
+from fairopt.analysis.worst_cases.objective import Objective, Schedule, Subject, has_whole_optimum
+from fairopt.errors import NoSolution, Unsupported
+from fairopt.instance import BoolArray, Instance
+from fairopt.models import Notion
+from fairopt.results import finite, plain, result
+from fairopt.solving import notion_of
+from fairopt.wording import did_you_mean, figure, joined, plural
+
+__all__ = ["Asked", "WorstCaseInBox", "worst_in_box"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class WorstCaseInBox:
+    """The worst instance found in a box, and a bound on all of them.
+
+    Attributes
+    ----------
+    instance : Instance
+        An instance of the box.
+    own, exact : Allocation
+        What the heuristic gives on it, and the exact allocation.
+    regret : Regret
+        The regret of the heuristic on it.
+    value : float
+        The value of ``measure`` on it.
+    bound : float or None
+        No instance of the box has a larger value, whichever answer the heuristic gives where it has several; None of a search without one.
+    name, measure : str
+        The heuristic, and the number of the regret.
+    nodes, open_parts : int
+        Parts of the box that were bounded (without a bound: instances that were tried), and parts that were not yet.
+    stopped : str
+        "" if both ends met within the gap asked for, or could come no closer; else "time limit" or "interrupted".
+    proof : str
+        How the bound is proved, in a sentence; "" without one.
+    seconds : float
+    question : mapping
+        The arguments of `fairopt.worst_case`, as plain data.
+    """
+
+    instance: Instance
+    own: Allocation
+    exact: Allocation
+    regret: Regret
+    value: float
+    bound: float | None
+    name: str
+    measure: str
+    nodes: int
+    open_parts: int
+    stopped: str
+    proof: str
+    seconds: float = field(default=float("nan"), compare=False)
+    question: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def gap(self) -> float | None:
+        """How far apart both ends are."""
+        return None if self.bound is None else self.bound - self.value
+
+    @property
+    def proved(self) -> Fraction | None:
+        """The value as a Fraction, if it was asked for."""
+        numbers = self.regret.exact or {}
+        return next(
+            (numbers[name] for name in (("largest", "goal") if self.measure == "worst" else (self.measure,)) if name in numbers), None
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON."""
+        found = {
+            "name": self.name,
+            "notion": self.regret.notion,
+            "measure": self.measure,
+            "value": self.value,
+            "bound": self.bound,
+            "gap": self.gap,
+            **({} if self.proved is None else {"exact": str(self.proved)}),
+            "regret": self.regret.numbers(),
+            "instance": self.instance.to_dict(),
+            "tasks": {"own": self.own.tasks.tolist(), "exact": self.exact.tasks.tolist()},
+            "nodes": self.nodes,
+            "open_parts": self.open_parts,
+            "stopped": self.stopped,
+            "proof": self.proof,
+            "time_s": finite(self.seconds),
+        }
+        return result("worst-case-bound", self.question, self.instance.units, found)
+
+    def __repr__(self) -> str:
+        value, number = figure(self.value if self.proved is None else self.proved), "" if self.measure == "worst" else f" ({self.measure})"
+        ends = (
+            f"{value}, the largest of {plural(self.nodes, 'instance')} tried" if self.bound is None else f"{value} to {figure(self.bound)}"
+        )
+        stopped = f"; stopped: {self.stopped}" if self.stopped else ""
+        return f"WorstCaseInBox({self.name} against {self.regret.notion}: regret{number} {ends}{stopped})"
+
+
+_BY_BRANCHING = (
+    "Branch and bound over the data: each part's bound is computed from the prices of a linear program, with all errors of rounding added."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked for, beside the heuristic, the notion and the box; `fairopt.worst_case` says what each is."""
+
+    measure: str | None = None
+    bound: bool = False
+    gap: float = 1e-3
+    integral: bool | None = None
+    seed: int = 0
+    tries: int = 1000
+    time_limit: float | None = None
+    exact: bool = False
+    resume: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        if self.bound and self.measure is not None and self.measure not in BOUNDED:
+            raise Unsupported(f'"{self.measure}" has no bound{did_you_mean(self.measure, BOUNDED)}; use measure="level", "user" or "total"')
+        if not (isinstance(self.gap, int | float) and 0 <= self.gap < 1):
+            raise Unsupported(f"gap is {self.gap!r}; give how far apart both ends may stay, >= 0 and < 1, such as 0.001")
+        if self.bound and self.integral:
+            raise Unsupported("no bound is known against the optimum of whole tasks; leave out integral=True")
+        if self.resume is not None and not self.bound:
+            raise Unsupported("resume keeps a branch and bound; give bound=True with it")
+
+
+def worst_in_box(
+    heuristic: Schedule | Notion | type[Notion],
+    notion: str | Notion | type[Notion] | None,
+    cluster: Instance,
+    vary: Mapping[str, Any],
+    asked: Asked,
+    done: Callable[[int, float, float], object] | None = None,
+    stop: Callable[[], bool] | None = None,
+    **options: Any,
+) -> WorstCaseInBox:
+    """Return the worst instance of a box, and a bound on all if one is asked for.
+
+    ``done`` is called with the number of parts or instances since the last call, and with both ends of the gap.
+
+    Raises
+    ------
+    InvalidInstance, Unsupported
+        An argument is invalid, or no bound is known for the heuristic, the notion or the cluster.
+    NoSolution
+        No instance was solved by the end.
+    """
+    began = time.perf_counter()
+    subject = Subject.of(heuristic)
+    if notion is None and subject.criterion is None:
+        raise Unsupported(f'name the notion that "{subject.name}" is held to, such as notion="drfh"')
+    chosen = notion_of(subject.criterion if notion is None else notion, **options)
+    box = Box.of(cluster, vary)
+    measure = asked.measure or (BOUNDED[0] if asked.bound else "worst")
+    whole = asked.integral
+    if whole is None:
+        whole = not subject.is_divisible and not asked.bound and has_whole_optimum(cluster, chosen)
+    objective = Objective(subject.run, chosen, measure, whole)
+    course: Course | _Draws
+    course = _bounded(subject, box, objective, asked) if asked.bound else _Draws(box, objective, asked.seed, asked.tries)
+    question = {
+        "schedule": subject.name, "notion": chosen, "vary": {word: [box.ranges.low[word], box.ranges.high[word]] for word in box.varied},
+        "measure": measure, "bound": asked.bound, "gap": asked.gap, "integral": asked.integral, "seed": asked.seed, "tries": asked.tries,
+        "time_limit_s": asked.time_limit, "exact": asked.exact,
+    }  # fmt: skip
+    of_store = {word: question[word] for word in ("schedule", "notion", "vary", "measure")}
+    kept = None if asked.resume is None else Kept(asked.resume, plain(of_store) | {"cluster": cluster.to_dict()})
+    counted = 0
+
+    def watch() -> None:
+        nonlocal counted
+        if done is not None:
+            done(course.nodes - counted, course.value, course.bound)
+            counted = course.nodes
+        if kept is not None and isinstance(course, Course):
+            kept.write_now_and_then(course)
+        if stop is not None and stop():
+            raise KeyboardInterrupt
+
+    with nullcontext() if kept is None else kept.writing():
+        restored = kept is not None and isinstance(course, Course) and kept.restore(course, box)
+        if isinstance(course, Course) and not restored:
+            course.add(_cells(box, course.regrets.heuristic, chosen, measure))
+        course.run(None if asked.time_limit is None else time.monotonic() + asked.time_limit, watch)
+        if kept is not None and isinstance(course, Course):
+            kept.write(course)
+    if course.worst is None:
+        ended = {"time limit": "time was up", "interrupted": "the search was interrupted"}.get(
+            course.stopped, "every instance tried failed"
+        )
+        known = f"; no regret is larger than {figure(course.bound)}" if asked.bound else ""
+        raise NoSolution(f"no instance of the box was solved before {ended}{known}; give more time", {"bound": course.bound})
+    answer = objective.strictly(box.at(course.worst))
+    own, best, found = objective.in_fractions(box.at(course.worst), answer) if asked.exact else answer
+    value = objective.value(answer)
+    return WorstCaseInBox(
+        instance=own.instance, own=own, exact=best, regret=found, value=value, bound=max(course.bound, value) if asked.bound else None,
+        name=subject.name, measure=measure, nodes=course.nodes, open_parts=course.open_parts, stopped=course.stopped,
+        proof=_BY_BRANCHING if asked.bound else "", seconds=time.perf_counter() - began, question=plain(question),
+    )  # fmt: skip
+
+
+def _bounded(subject: Subject, box: Box, objective: Objective, asked: Asked) -> Course:
+    """Return the branch and bound."""
+    check_notion(objective.notion, objective.measure)
+    heuristic = None if subject.notion is None else bounded(subject.notion, subject.baseline, box.instance)
+    if heuristic is None:
+        raise Unsupported(
+            f'no bound is known for "{subject.name}"; bounds are known for {joined(KNOWN)}. '
+            "Without bound=True, bad instances of any schedule are searched for"
+        )
+    return Course(Regrets(box, heuristic, objective.notion, objective.measure), _Valued(box, objective), asked.gap)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Valued:
+    """The regret of an instance of a box, given its data."""
+
+    box: Box
+    objective: Objective
+
+    def __call__(self, data: Data) -> float:
+        return self.objective.value(self.objective.answer(self.box.at(data)))
+
+
+@dataclass(slots=True, eq=False)
+class _Draws:
+    """A search without a bound: every number that varies is drawn evenly from its range, or is one of its ends."""
+
+    box: Box
+    objective: Objective
+    seed: int
+    tries: int
+    value: float = float("-inf")
+    worst: Data | None = None
+    nodes: int = 0
+    stopped: str = ""
+    bound: float = float("nan")
+    open_parts: int = 0
+
+    def run(self, deadline: float | None, watch: Callable[[], None]) -> None:
+        """Try instances until there were as many as asked for, time is up, or ``watch`` raises KeyboardInterrupt."""
+        rng, value_of = np.random.default_rng(self.seed), _Valued(self.box, self.objective)
+        try:
+            while self.nodes < self.tries:
+                if deadline is not None and time.monotonic() > deadline:
+                    self.stopped = "time limit"
+                    return
+                data = self.box.draw(rng)
+                value = value_of(data)
+                self.nodes += 1
+                if value > self.value:
+                    self.value, self.worst = value, data
+                watch()
+        except KeyboardInterrupt:
+            self.stopped = "interrupted"
+
+
+def _cells(box: Box, heuristic: Heuristic, notion: Notion, measure: str) -> Iterator[Part]:
+    """Return the parts with which the search begins."""
+    n = box.instance.n_users
+    endless = np.isinf(box.ranges.high["tasks"])
+    counts_tasks = notion.name not in SHARES or notion.name == "max-min"
+    scaled: BoolArray = endless & (heuristic.scale_free and not counts_tasks and measure != "total")
+    only_rises = measure == "level" or (measure == "user" and has_one_level(box))  # the optimum, as others demand less
+    dominant = notion.name in ("drfh", "drf") and "capacities" not in box.varied and bool(scaled.all())
+    ignored = np.zeros((n, n), bool)
+    if only_rises and (dominant or notion.name == "max-min"):
+        ignored = np.array([~heuristic.reads(box, user) for user in range(n)])
+    kinds = heuristic.part_of if isinstance(heuristic, LeximinOfParts) else (0,) * n
+    return parts_of(box, [None] if measure == "total" else list(range(n)), scaled, kinds, ignored)
