@@ -37,7 +37,7 @@ from fairopt.analysis.properties import (
     Verdict,
 )
 from fairopt.analysis.properties.case import quietly
-from fairopt.analysis.properties.own_rows import refuse_ruled
+from fairopt.analysis.properties.stated_rules import with_rules_of_program
 from fairopt.analysis.properties.verdict import does_not_apply
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance.by_server import differences
@@ -214,7 +214,8 @@ def audit(
             f"allocation is {type(allocation).__name__}; give an Allocation, as fairopt.solve and fairopt.schedule return it "
             "(fairopt.analysis.rerun.given makes one of an array of tasks)"
         )
-    refuse_ruled(allocation, "no property of an audit knows them")
+    asked = question_of(allocation)
+    allocation = with_rules_of_program(allocation, "no property of an audit knows it")
     check_whole_number("effort", effort, 1)
     check_whole_number("seed", seed, 0)
     workers = workers if jobs is None else jobs
@@ -246,7 +247,7 @@ def audit(
         if done is not None:
             done(name)
     question = {
-        "allocation": question_of(allocation), "properties": list(verdicts), "effort": effort, "seed": seed, "time_limit_s": time_limit
+        "allocation": asked, "properties": list(verdicts), "effort": effort, "seed": seed, "time_limit_s": time_limit
     }  # fmt: skip
     return Audit(allocation, verdicts, tuple(case.limits_exceeded), plain(question))
 

@@ -40,7 +40,7 @@ from fairopt.analysis.explanation.queues import about_queue, queue_in_short, sto
 from fairopt.analysis.explanation.room import Room
 from fairopt.analysis.explanation.sentences import Sentences
 from fairopt.analysis.explanation.weights import idle_weight
-from fairopt.analysis.properties.own_rows import refuse_ruled
+from fairopt.analysis.properties.stated_rules import with_rules_of_program
 from fairopt.analysis.rerun import merged_servers
 from fairopt.errors import InvalidInstance
 from fairopt.results import plain
@@ -121,7 +121,8 @@ def explain(
     if not isinstance(allocation, Allocation):
         kind = type(allocation).__name__
         raise InvalidInstance(f"allocation is {kind}; give an Allocation, as fairopt.solve and fairopt.schedule return it")
-    refuse_ruled(allocation, "an explanation does not know them")
+    asked = question_of(allocation)
+    allocation = with_rules_of_program(allocation, "an explanation does not know it")
     check_whole_number("resolves", resolves, 0)
     check_time_limit(time_limit)
     if (user is None) == (queue is None):
@@ -131,7 +132,7 @@ def explain(
         user, queue = None, user
     question = plain(
         {
-            "allocation": question_of(allocation), "user": user, "queue": queue, "against": against, "resolves": resolves,
+            "allocation": asked, "user": user, "queue": queue, "against": against, "resolves": resolves,
             "time_limit_s": time_limit,
         }
     )  # fmt: skip

@@ -80,7 +80,7 @@ from fairopt.analysis.shortfalls import in_fractions, shortfall
 from fairopt.errors import InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.tolerances import CERTIFIED
-from fairopt.models import NOTIONS, Notion
+from fairopt.models import NOTIONS, Notion, Stated
 from fairopt.program import Feature, Program
 from fairopt.results import plain, result
 from fairopt.show.drawing import ShowsItself
@@ -300,7 +300,8 @@ def regret(
             raise Unsupported(
                 f'"{allocation.notion}" has no exact allocation to compare with; name the notion, such as regret(allocation, "drfh")'
             )
-        notion = allocation.notion
+        question = allocation.question
+        notion = question.notion if question is not None and isinstance(question.notion, Stated) else allocation.notion
         own = {} if allocation.question is None else allocation.question.notion.options
         options = {word: own[word] for word in ("resource_weights", "only") if word in own} | options
     sharing: Any = allocation.sharing
@@ -319,11 +320,11 @@ def regret(
     compared = _by_user_and_queue(allocation, program, exact)
     if allocation.exact is not None:
         found = dataclasses.replace(found, exact=in_fractions(chosen, program, allocation, exact))
-    question = {
+    asked = {
         "allocation": question_of(allocation), "notion": chosen, "sharing": how, "integral": integral, "time_limit_s": time_limit
     }  # fmt: skip
     found = dataclasses.replace(
-        found, compared=compared, question=plain(question), units=allocation.instance.units, **_without_tiny(program, allocation, exact)
+        found, compared=compared, question=plain(asked), units=allocation.instance.units, **_without_tiny(program, allocation, exact)
     )
     if not allocation.instance.queues:
         return found

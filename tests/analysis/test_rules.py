@@ -74,7 +74,7 @@ def test_what_stops_and_what_raises_somebody() -> None:
     assert 'The rule "x[a] >= 2 * x[b]" gives it as much as it has: with less, the rule would be broken.' in str(fo.explain(found, "a"))
     assert 'Bottleneck: the rule "x[a] >= 2 * x[b]" would be broken if it had more.' in str(fo.explain(found, "b"))
     explanation = fo.explain(found, "c")
-    assert 'Without the rule "x[c] <= 4" would give it 0.5 tasks more' in str(explanation)
+    assert 'Leaving out the rule "x[c] <= 4" would give it 0.5 tasks more' in str(explanation)
     (gain,) = [each for each in explanation.gains if each.kind == "rule"]
     assert gain.by_solving == pytest.approx(0.5)
 

@@ -101,7 +101,7 @@ def rule_changes(allocation: Allocation, user: int) -> list[Change]:
     """Return the instance without each rule that holds with equality and would be broken by more tasks of the user."""
     instance, view = allocation.instance, allocation.as_known
     full = [side.rule for side in sides(view.instance, view.tasks) if side.stops[user] and side.is_full()]
-    return [Change(f'without the rule "{brief(rule.text)}"', "rule", partial(_without, instance, rule)) for rule in full]
+    return [Change(f'leaving out the rule "{brief(rule.text)}"', "rule", partial(_without, instance, rule)) for rule in full]
 
 
 def _without(instance: Instance, rule: Rule) -> Instance:

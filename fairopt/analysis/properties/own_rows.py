@@ -11,9 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.allocation import Allocation, Optimum
 from fairopt.analysis.bundles import Row
-from fairopt.errors import Unsupported
 from fairopt.instance import Instance
 from fairopt.instance.fractions import from_rational, from_rationals
 from fairopt.models import Notion, Sharing
@@ -22,24 +20,7 @@ from fairopt.program.kept_parts import KeptParts
 from fairopt.program.queue_limits import limit_rows
 from fairopt.program.stated_rows import StatedRow
 
-__all__ = ["refuse_ruled", "rows_about", "rows_of"]
-
-
-def refuse_ruled(allocation: Allocation, what: str) -> None:
-    """Refuse an optimum of a program with rules of a notion's own, or of `fairopt.Program.with_rule`; ``what`` says what obeys none.
-
-    Raises
-    ------
-    Unsupported
-    """
-    question = allocation.question
-    if not isinstance(question, Optimum) or question.notion.is_symmetric:
-        return
-    sharing: Any = allocation.sharing
-    program = question.notion.formulate(allocation.instance, sharing=sharing, integral=False)
-    if not program.down_closed:
-        name = program.limit_name(int(np.flatnonzero(program.limits.kinds == LimitKind.RULE)[0]))
-        raise Unsupported(f'the program has the rule "{name}", and {what}; leave the rules out')
+__all__ = ["rows_about", "rows_of"]
 
 
 def rows_of(notion: Notion, instance: Instance, sharing: Sharing, *, exactly: bool) -> tuple[StatedRow, ...]:
