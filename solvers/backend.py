@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from importlib.util import find_spec
@@ -16,7 +17,7 @@ from fairopt.errors import NoSolution, SolverUnavailable, Unsupported
 from fairopt.program import Feature, Program, Solution, Stage, TreeFilling
 from fairopt.wording import figure, plural
 
-__all__ = ["ALWAYS", "NEVER", "Backend", "Deadline", "Method", "Status", "final_levels", "nothing_to_solve"]
+__all__ = ["ALWAYS", "NEVER", "Backend", "Deadline", "Method", "Status", "final_levels", "named_in", "nothing_to_solve"]
 
 
 ALWAYS, NEVER = -1.0, float("inf")  # as residuals above which to polish (`Method.polish_above`)
@@ -56,6 +57,15 @@ class Deadline:
         if self.seconds is None:
             return NoSolution(f"the solver was interrupted before it had an answer{found}; solve again, or use another solver", known)
         return NoSolution(f"no answer within the time limit of {self.seconds:g} s{found}; raise it or solve a smaller instance", known)
+
+
+def named_in(options: Iterable[str], text: str) -> str | None:
+    """Return the option that a message of a solver is about, if it names one of these.
+
+    >>> named_in(["a", "Thread"], "Unknown parameter 'Thread'"), named_in(["a"], "a control")
+    ('Thread', 'a')
+    """
+    return next((name for name in options if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)), None)
 
 
 def final_levels(program: Program, stages: Sequence[Stage]) -> dict[str, object]:
@@ -105,7 +115,8 @@ class Backend(ABC):
 
     Class attributes: ``name`` (the identifier), ``title``, ``features`` (what it can do), ``package`` (import name of what it needs,
     or None), ``requirement`` (how to install that), ``takes_solver`` (may a solver inside it be named, as in "pyomo:highs"),
-    ``most_pairs`` (the largest program that it is tried on unasked, after another engine failed: on larger ones it would take too long).
+    ``takes_options`` (do options of the user's own reach its solver), ``most_pairs`` (the largest program that it is tried on unasked,
+    after another engine failed: on larger ones it would take too long).
     """
 
     name: ClassVar[str]
@@ -114,12 +125,19 @@ class Backend(ABC):
     package: ClassVar[str | None] = None
     requirement: ClassVar[str] = ""
     takes_solver: ClassVar[bool] = False
+    takes_options: ClassVar[bool] = False
     most_pairs: ClassVar[float] = float("inf")
 
-    def __init__(self, within: str | None = None) -> None:
+    def __init__(self, within: str | None = None, options: Mapping[str, object] | None = None) -> None:
         if within and not self.takes_solver:
             raise Unsupported(f'"{self.name}" has no choice of solvers inside; leave ":{within}" out')
+        if options and not self.takes_options:
+            raise Unsupported(
+                f'"{self.name}" takes no options of a solver, as {next(iter(options))} is; leave them out, or use "highs", "cvxpy:NAME" or '
+                '"pyomo:NAME"'
+            )
         self.within = within
+        self.options = dict(options or {})
 
     @classmethod
     def available(cls) -> bool:
@@ -133,6 +151,11 @@ class Backend(ABC):
         """Raise SolverUnavailable where the package is not there."""
         if not cls.available():
             raise SolverUnavailable(f'the solver "{cls.name}" is not installed; install it with: {cls.requirement}')
+
+    @classmethod
+    def solver_inside(cls, name: str) -> str | None:
+        """Return how this engine names a solver that goes by this name, in any case of letters; None if it knows no such solver."""
+        return None
 
     @classmethod
     def suits(cls, program: Program) -> bool:

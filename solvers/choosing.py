@@ -6,6 +6,8 @@ program's features are among its own. One that is faster for a program than thos
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
 from fairopt.program import Feature, Program
 from fairopt.registry import Registry, words
@@ -31,11 +33,11 @@ SOLVERS: Registry[type[Backend]] = Registry(
 )
 
 
-def candidates(program: Program, solver: str | None) -> list[Backend]:
+def candidates(program: Program, solver: str | None, options: Mapping[str, object] | None = None) -> list[Backend]:
     """Return the engine asked for ("pyomo:NAME": with that solver inside), or all that can solve the program, in the order to try them.
 
     The order is that of `SOLVERS`, but engines that are faster by measurement (`Backend.wins`) come first. After the first, engines that
-    would take too long for a program of this size (`Backend.most_pairs`) are left out.
+    would take too long for a program of this size (`Backend.most_pairs`) are left out. ``options`` are for the solver that is named.
 
     Raises
     ------
@@ -46,6 +48,8 @@ def candidates(program: Program, solver: str | None) -> list[Backend]:
     """
     needs = program.features()
     capable = [name for name, engine in SOLVERS.items() if needs <= engine.features and engine.suits(program)]
+    if solver is None and options:
+        raise Unsupported(f'options of a solver, as {next(iter(options))} is, need its name: solver="highs", "cvxpy:NAME" or "pyomo:NAME"')
     if solver is None:
         there = [SOLVERS[name] for name in capable if SOLVERS[name].available()]
         if there:
@@ -57,7 +61,7 @@ def candidates(program: Program, solver: str | None) -> list[Backend]:
     name, *inside = words(solver) if isinstance(solver, str) else [solver]
     within = ":".join(inside)
     if name not in SOLVERS:
-        hint = did_you_mean(name, SOLVERS) if isinstance(name, str) else ""
+        hint = (_inside_others(name) or did_you_mean(name, SOLVERS)) if isinstance(name, str) else ""
         raise Unsupported(f'there is no solver "{name}"{hint}; there are {", ".join(SOLVERS)}')
     engine = SOLVERS[name]
     missing = needs - engine.features
@@ -65,12 +69,18 @@ def candidates(program: Program, solver: str | None) -> list[Backend]:
         raise _cannot(engine, program, missing, capable)
     if not engine.available():
         raise SolverUnavailable(f'the solver "{name}" is not installed; {_install(engine)}')
-    return [engine(within or None)]
+    return [engine(within or None, options) if options else engine(within or None)]
 
 
 def choose(program: Program, solver: str | None) -> Backend:
     """Return the first of the `candidates`."""
     return candidates(program, solver)[0]
+
+
+def _inside_others(name: str) -> str:
+    """Return how to name a solver that other engines reach, or the empty string."""
+    reached = [f"{own}:{found}" for own, engine in SOLVERS.items() if engine.available() and (found := engine.solver_inside(name))]
+    return f"; other engines reach it: {', '.join(reached)}" if reached else ""
 
 
 def _cannot(engine: type[Backend], program: Program, missing: frozenset[Feature], capable: list[str]) -> FairoptError:

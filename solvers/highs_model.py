@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -10,12 +12,23 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.errors import FairoptError, NoSolution
+from fairopt.errors import FairoptError, NoSolution, Unsupported
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.processes.streams import unheard
 from fairopt.solvers.backend import Deadline, Status
+from fairopt.wording import did_you_mean
 
-__all__ = ["DUAL_SIMPLEX", "PRIMAL_SIMPLEX", "HighsModel", "Outcome", "Status", "solved", "without_banner"]
+__all__ = [
+    "DUAL_SIMPLEX",
+    "PRIMAL_SIMPLEX",
+    "HighsModel",
+    "Outcome",
+    "Status",
+    "check_options",
+    "given_options",
+    "solved",
+    "without_banner",
+]
 
 DUAL_SIMPLEX, PRIMAL_SIMPLEX = 1, 4  # HiGHS's numbers, as values of ``simplex_strategy``
 
@@ -31,6 +44,54 @@ def without_banner() -> None:
 
     with unheard():
         highspy.Highs()  # type: ignore[no-untyped-call]
+
+
+_GIVEN: ContextVar[Mapping[str, object]] = ContextVar("fairopt.solvers.highs_model")  # options of the user's, which replace ours
+
+
+@contextlib.contextmanager
+def given_options(options: Mapping[str, object]) -> Iterator[None]:
+    """Have the models that are made inside, in this thread, take these options of HiGHS's.
+
+    Raises
+    ------
+    Unsupported
+        HiGHS has no such option, or not with such a value.
+    """
+    check_options(options)
+    before = _GIVEN.set(dict(options))
+    try:
+        yield
+    finally:
+        _GIVEN.reset(before)
+
+
+def check_options(options: Mapping[str, object]) -> None:
+    """Refuse options that HiGHS does not have, or not with such a value; let it start anew with another number of threads.
+
+    The threads of HiGHS belong to the process, and a model that asks for another number of them than there are would not be solved.
+    """
+    if not options:
+        return
+    import highspy
+
+    without_banner()
+    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    highs.setOptionValue("output_flag", False)
+    names = [name for name in vars(type(highs.getOptions())) if not name.startswith("_")]
+    for name, value in options.items():
+        if name not in names:
+            raise Unsupported(f'"highs" takes no option "{name}"{did_you_mean(name, names)}; leave it out')
+        try:
+            refused = highs.setOptionValue(name, value) == highspy.HighsStatus.kError
+        except TypeError:
+            refused = True
+        if refused:
+            raise Unsupported(
+                f'"highs" does not take {name}={value}; give it another value: it is {highs.getOptionValue(name)[1]} by default'
+            )
+    if "threads" in options:
+        highspy.Highs.resetGlobalScheduler(True)
 
 
 def status_of(native: Any) -> Status:
@@ -126,6 +187,7 @@ class HighsModel:
         self._entries: dict[int, IntArray] = {}  # positions of a column's entries in the matrix, by row; -1 where there is none
         self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self._options: dict[str, object] = {}  # those that were set
+        self._kept: set[str] = set()  # those of the user's, which stay
         self._integral = integral is not None
         self._is_limited = False  # has a time limit been set?
         self.set_options(
@@ -137,13 +199,16 @@ class HighsModel:
             mip_rel_gap=0.0,
             mip_abs_gap=0.0,
         )
+        for name, value in _GIVEN.get({}).items():
+            self.set_options(**{name: value})
+            self._kept.add(name)
         if self._highs.passModel(lp) == highspy.HighsStatus.kError:
             raise FairoptError("HiGHS refused the model; this is a fault of fairopt: please report the instance")
 
     def set_options(self, **options: object) -> None:
         """Set HiGHS options by name."""
         for name, value in options.items():
-            if self._options.get(name) != value:
+            if self._options.get(name) != value and name not in self._kept:
                 self._highs.setOptionValue(name, value)
                 self._options[name] = value
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from fairopt.instance.tolerances import CERTIFIED
@@ -26,6 +27,7 @@ class Optimum:
     digits: int | None = None
     time_limit: float | None = None
     """Seconds; what is computed again has a limit of its own."""
+    solver_options: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

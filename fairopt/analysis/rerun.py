@@ -87,6 +87,7 @@ def rerun(
                 instance,
                 notion,
                 solver=question.solver,
+                solver_options=question.solver_options,
                 integral=question.integral,
                 sharing=sharing,
                 tolerance=question.tolerance,

@@ -42,6 +42,7 @@ from fairopt.commands.options import (
     with_rules,
 )
 from fairopt.commands.retired import warn_retired
+from fairopt.commands.solver_options import SolverOptions, read_solver_options
 from fairopt.instance import FloatArray
 from fairopt.registry import words
 from fairopt.solving import best_found, checked
@@ -61,6 +62,7 @@ def solve(
         str | None,
         typer.Option(metavar="ID", help="Engine. See: fairopt solvers.", autocompletion=completion.solvers),
     ] = None,
+    solver_options: SolverOptions = None,
     sharing: Sharing = None,
     integral: Annotated[bool, typer.Option("--integral", help="Solve for whole tasks, each on one server.")] = False,
     exact: Exact = False,
@@ -220,6 +222,7 @@ def solve(
                 instance,
                 asked,
                 solver=solver,
+                solver_options=read_solver_options(solver_options),
                 integral=integral,
                 exact=exact,
                 digits=digits,

@@ -5,8 +5,8 @@ before any option can be set. There are two measures:
 
 * `claim_stdout` is for a command, which owns its process. ``sys.stdout`` moves to a descriptor of its own, and descriptor 1 leads nowhere
   from then on, in this process and in those that it starts. A file named ``/dev/stdout`` still means the stdout of the command.
-* `unheard` is for one call that is known to print, in a process that is not ours. Descriptor 1 leads nowhere during the call; what other
-  threads print at that moment is lost, so the call must be short.
+* `unheard` is for one call that is known to print, in a process that is not ours. Descriptor 1 and ``sys.stdout`` lead nowhere during the
+  call; what other threads print at that moment is lost, so the call should be short.
 
 `quiet_libraries` keeps Python's warnings and the log messages of libraries off the stderr of a command. Its descriptor stays as it is:
 there a process says why it crashed. `unwarned` is for calls whose warnings mean nothing, in any program and in several threads.
@@ -40,9 +40,9 @@ _IGNORED: list[warnings.catch_warnings[None]] = []  # one for each call that is 
 
 @contextlib.contextmanager
 def unheard() -> Iterator[None]:
-    """Lead descriptor 1 nowhere during a call. Where it is closed, nothing is heard anyway."""
-    with _REDIRECTING:
-        _flush(sys.stdout)
+    """Lead descriptor 1 and ``sys.stdout`` nowhere during a call. Where the descriptor is closed, nothing is heard there anyway."""
+    with _REDIRECTING, contextlib.redirect_stdout(io.StringIO()):
+        _flush(sys.__stdout__)
         try:
             kept = os.dup(_STDOUT)
         except OSError:

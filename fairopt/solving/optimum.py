@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -65,6 +65,7 @@ def solve(
     notion: str | Notion | type[Notion] = "drfh",
     *,
     solver: str | None = None,
+    solver_options: Mapping[str, object] | None = None,
     integral: bool = False,
     sharing: Sharing | None = None,
     tolerance: float = 1e-8,
@@ -85,6 +86,9 @@ def solve(
         An identifier of ``fairopt.NOTIONS``, or a notion of your own.
     solver : str, optional
         An identifier of ``fairopt.SOLVERS`` ("pyomo:NAME": with that solver inside); the default is the first that can.
+    solver_options : mapping, optional
+        Options of the solver that is named, by the names that it has for them: ``{"threads": 4}`` of "highs", ``{"Threads": 4}`` of
+        "cvxpy:GUROBI". They replace fairopt's own, tolerances too; the certificate judges the answer as ever.
     integral : bool
         Whole tasks on single servers, by branch and cut.
     sharing : {"rdm", "tdm"}, optional
@@ -144,6 +148,7 @@ def solve(
     check_time_limit(time_limit)
     check_tolerance(tolerance)
     check_yes_or_no("exact", exact)
+    given_options = _checked_options(solver_options, exact=exact)
     if digits is not None:
         check_whole_number("digits", digits, 1, below=_MOST_DIGITS)
         if not exact:
@@ -157,7 +162,7 @@ def solve(
         instance, notion, sharing = question_of(instance)
     _check_gap(allow_gap, integral, time_limit)
     chosen, how = checked(instance, notion, sharing, options)
-    question = Optimum(chosen, solver, integral, tolerance, exact, digits, time_limit)
+    question = Optimum(chosen, solver, integral, tolerance, exact, digits, time_limit, given_options)
     if _SAYS.get():
         if instance.unservable:
             log.warning("%s: no tasks there, and no part in the goal", instance.unservable_in_words)
@@ -185,7 +190,7 @@ def solve(
     program = with_rules(program, chosen, instance, row if integral else None)
     if integral:
         _check_whole(program)
-    engines = candidates(program, solver)
+    engines = candidates(program, solver, given_options)
     if deadline.left == 0.0:
         raise deadline.passed({"levels": []})
     formulated = time.perf_counter()
@@ -194,7 +199,7 @@ def solve(
         if integral or chosen.is_symmetric or not program.down_closed:
             found = find(program, engines, tolerance, deadline)
         else:
-            found, engines = find_by_classes(program, solver, tolerance, deadline)
+            found, engines = find_by_classes(program, solver, tolerance, deadline, given_options)
     except NoSolution as error:
         if integral and "tasks" in error.known:  # of the pairs of single servers
             error.known["tasks"] = unexpanded(instance, program.table(error.known["tasks"]), row, chosen.utility)
@@ -239,6 +244,17 @@ def solve(
         details=_details(found),
         trace=solution.trace,
     )
+
+
+def _checked_options(options: Mapping[str, object] | None, *, exact: bool) -> dict[str, object]:
+    """Return the options of a solver, after what is wrong with them whatever the solver is."""
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping) or not all(isinstance(name, str) and name for name in options):
+        raise InvalidInstance(f'solver_options is {str(options)[:60]}; give a mapping of names to values, such as {{"threads": 4}}')
+    if options and exact:
+        raise Unsupported("exact=True has an engine of its own, which takes no options of a solver; leave them out")
+    return dict(options)
 
 
 def _check_gap(gap: float | None, integral: bool, time_limit: float | None) -> None:

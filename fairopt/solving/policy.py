@@ -14,7 +14,7 @@ An engine solves, or says that it cannot; nothing of this is its business. A cer
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -108,7 +108,9 @@ def find(program: Program, engines: Sequence[Backend], tolerance: float, deadlin
     )
 
 
-def find_by_classes(program: Program, solver: str | None, tolerance: float, deadline: Deadline) -> tuple[Found, list[Backend]]:
+def find_by_classes(
+    program: Program, solver: str | None, tolerance: float, deadline: Deadline, options: Mapping[str, object] | None = None
+) -> tuple[Found, list[Backend]]:
     """Return the best answer to a program whose rows and columns may be alike (`fairopt.program.reduction`), and the engines.
 
     The answer is spread over the whole program and certified there: every row, every share and every price.
@@ -121,7 +123,7 @@ def find_by_classes(program: Program, solver: str | None, tolerance: float, dead
     reduced: list[Solution] = []
     while True:
         reduction = Reduction.of(program)
-        engines = candidates(program if reduction is None else reduction.program, solver)
+        engines = candidates(program if reduction is None else reduction.program, solver, options)
         if reduction is None:
             found = find(program, engines, tolerance, deadline)
             return (found if not reduced else replace(found, solution=_counted(found.solution, reduced))), engines
@@ -133,8 +135,9 @@ def find_by_classes(program: Program, solver: str | None, tolerance: float, dead
                 error.known["users"] = reduction.members(error.known["users"])
             raise
         if found.solution.promised is not None or found.solution.raised:  # what proves these is not spread
-            found = find(program, candidates(program, solver), tolerance, deadline)
-            return replace(found, solution=_counted(found.solution, reduced)), candidates(program, solver)
+            engines = candidates(program, solver, options)
+            found = find(program, engines, tolerance, deadline)
+            return replace(found, solution=_counted(found.solution, reduced)), engines
         solution = reduction.spread(found.solution)
         longer = program.with_broken(*solution.points)
         if longer is None:

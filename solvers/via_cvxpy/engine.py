@@ -15,36 +15,31 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.errors import FairoptError, NoSolution, SolverUnavailable
+from fairopt.errors import FairoptError, NoSolution, Unsupported
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import EXACT, NOTHING
-from fairopt.processes.streams import unwarned
-from fairopt.processes.surroundings import refuse_settings
+from fairopt.processes.streams import unheard, unwarned
 from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solution, Stage, Total, Tradeoff, TreeFilling
-from fairopt.solvers.backend import Backend, Deadline, Method, Status, final_levels, nothing_to_solve
-from fairopt.solvers.highs_model import without_banner
+from fairopt.solvers.backend import Backend, Deadline, Method, Status, final_levels, named_in, nothing_to_solve
 from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle_below, solve_levels
 from fairopt.solvers.leximin.ruled import Scaled, shares_of_users
 from fairopt.solvers.leximin.ruled_tree import solve_by_programs
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
+from fairopt.solvers.licence_texts import refusal
+from fairopt.solvers.via_cvxpy.inside import arguments, imported, inside
 
 __all__ = ["CVXPY", "status_of", "to_problem"]
 
 log = logging.getLogger(__name__)
 
-_OPTIONS: dict[str, dict[str, object]] = {  # tight: what a solver leaves open, the certificate counts
-    "CLARABEL": {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12, "tol_ktratio": 1e-10},
-    "SCS": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 200_000},
-    "HIGHS": {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-}
-_TIME_OPTION = {"CLARABEL": "time_limit", "SCS": "time_limit_secs", "HIGHS": "time_limit", "OSQP": "time_limit"}
 _PAIRS_OF_LEVELS = 5000  # up to which other goals are tried unasked
 _LEAST_LEVEL = 1e-12  # of a user at alpha = 1, in parts of what it could have
 _STEEP = -3.0  # below this power a norm is easier to solve than a sum of powers
@@ -94,7 +89,15 @@ class CVXPY(Backend):
     package = "cvxpy"
     requirement = "pip install cvxpy"
     takes_solver = True
+    takes_options = True
     most_pairs = 100_000  # an alpha-fair goal takes Clarabel 11 to 51 s
+
+    @classmethod
+    def solver_inside(cls, name: str) -> str | None:
+        """Return CVXPY's name of a solver, whether it is installed or not."""
+        with unwarned():
+            from cvxpy.settings import SOLVERS
+        return name.upper() if name.upper() in SOLVERS else None
 
     @classmethod
     def suits(cls, program: Program) -> bool:
@@ -109,14 +112,16 @@ class CVXPY(Backend):
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Solve any program of these features."""
         solver = (self.within or "").upper() or ("CLARABEL" if program.goal.has_gradient else "HIGHS")
-        cvxpy = _imported(solver)
+        within = _Solver(imported(solver, self.options), solver, self.options)
+        if deadline.seconds is not None and inside(solver).time_limit is None:
+            log.warning('"%s" has no time limit of its own: it is stopped between its programs only', solver)
         if not program.down_closed and isinstance(program.goal, AlphaFair | Tradeoff):
-            return _ruled_worths(cvxpy, solver, program, program.goal, deadline)
+            return _ruled_worths(within, program, program.goal, deadline)
         if not program.down_closed:
-            return _ruled(cvxpy, solver, program, tolerance, deadline)
+            return _ruled(within, program, tolerance, deadline)
         if not program.scaled().n_columns:  # CVXPY 1.8 has no variables without entries
             return nothing_to_solve(program)
-        task = _Task(cvxpy, solver, program, deadline)
+        task = _Task(within, program, deadline)
         solve: dict[Feature, Callable[[Any, float], Solution]] = {
             Feature.TOTAL: task.total,
             Feature.ALPHA_FAIR: task.alpha_fair,
@@ -129,39 +134,91 @@ class CVXPY(Backend):
         return replace(solution, iterations=task.iterations, programs_solved=task.solved, seconds=task.seconds)
 
 
-def _imported(solver: str) -> Any:
-    if solver not in _TIME_OPTION:
-        refuse_settings(f'the solver "{solver}" of CVXPY')
-    with unwarned():
-        import cvxpy
+@dataclass(frozen=True, slots=True)
+class _Solver:
+    """A solver inside CVXPY, by CVXPY's name, and the options that the user gave for it."""
 
-        installed: list[str] = cvxpy.installed_solvers()  # type: ignore[no-untyped-call]
-    if solver not in installed:
-        raise SolverUnavailable(f'CVXPY has no solver "{solver}" here; it has {", ".join(installed)}')
-    if solver == "HIGHS":
-        without_banner()
-    return cvxpy
+    cp: Any
+    name: str
+    options: Mapping[str, object]
+
+    def run(self, problem: Any, deadline: Deadline, known: dict[str, object]) -> Status:
+        """Solve, with whatever CVXPY and its solver throw, print or warn of kept inside; return the status, which is not a limit.
+
+        Raises
+        ------
+        NoSolution
+            At the deadline, with what is ``known``.
+        Unsupported
+            The solver does not take an option of the user's.
+        FairoptError
+            Where the solver fails, or stops at a limit of its own: CVXPY says of both limits, time and iterations, ``user_limit``.
+        """
+        for tight in (True, False) if inside(self.name).tight else (True,):  # some never reach the tolerances that others do
+            left = deadline.left
+            if left == 0.0:
+                raise deadline.passed(known)
+            try:
+                with unwarned(), np.errstate(all="ignore"), unheard() if inside(self.name).prints else nullcontext():
+                    problem.solve(solver=self.name, **arguments(self.name, self.options, left, tight=tight))
+            except Exception as error:  # CVXPY's own, the solver's, and what bindings let through
+                raise deadline.passed(known) if _is_late(deadline, left) else self.failure(error, problem) from None
+            status = status_of(problem.status)
+            if _is_late(deadline, left) and status is not Status.OPTIMAL:  # COPT says that a program is infeasible then
+                raise deadline.passed(known)
+            if status is not Status.TIME_LIMIT:
+                return status
+        raise FairoptError(f"CVXPY with {self.name} stopped at a limit of its own; try another solver")
+
+    def failure(self, error: Exception, problem: Any) -> FairoptError:
+        """Return the error to raise where the solver threw this one."""
+        reason = str(error).strip().rstrip(".")
+        if option := named_in(self.options, reason):
+            return Unsupported(f"CVXPY with {self.name} does not take {option}={self.options[option]}: {reason}")
+        if isinstance(error, self.cp.SolverError):  # of CVXPY's, which leaves the reason out
+            rows = sum(each.size for each in problem.constraints)
+            reason = refusal(self.name, problem.size_metrics.num_scalar_variables, rows) or reason
+        without = " without these options, or" if self.options else ""
+        return FairoptError(f"CVXPY with {self.name} failed: {reason}; try{without} another solver")
+
+    def multipliers(self, rows: Any) -> FloatArray:
+        """Return the dual prices of a constraint, never negative.
+
+        Raises
+        ------
+        Unsupported
+            The solver gives none.
+        """
+        if rows.dual_value is None:
+            raise Unsupported(f'"{self.name}" gives CVXPY no dual prices, which prove an answer; use another solver, such as cvxpy:HIGHS')
+        return np.asarray(np.maximum(rows.dual_value, 0.0), float)
 
 
-def _ruled(cp: Any, solver: str, program: Program, tolerance: float, deadline: Deadline) -> Solution:
+def _is_late(deadline: Deadline, left: float) -> bool:
+    """Is the time that was left nearly over?"""
+    return deadline.seconds is not None and deadline.left <= _SOON * left
+
+
+def _ruled(solver: _Solver, program: Program, tolerance: float, deadline: Deadline) -> Solution:
     """Solve a program with rules by the linear programs of `fairopt.solvers.leximin.ruled_tree`."""
+    cp = solver.cp
 
     def solve(cost: FloatArray, matrix: sp.csr_array, right: FloatArray) -> tuple[FloatArray, FloatArray]:
         z = cp.Variable(cost.size, nonneg=True)
         rows = matrix @ z <= right
         problem = cp.Problem(cp.Maximize(cost @ z), [rows])
-        status = _run(problem, solver, deadline, {})
+        status = solver.run(problem, deadline, {})
         if status is Status.INFEASIBLE:
             raise NoSolution("nothing is feasible", {"infeasible": True})
-        _require_point(status, z.value, solver)
-        return np.maximum(z.value, 0.0), np.maximum(rows.dual_value, 0.0)
+        _require_point(status, z.value, solver.name)
+        return np.maximum(z.value, 0.0), solver.multipliers(rows)
 
     return solve_by_programs(program, solve, tolerance, deadline)
 
 
-def _ruled_worths(cp: Any, solver: str, program: Program, goal: AlphaFair | Tradeoff, deadline: Deadline) -> Solution:
+def _ruled_worths(solver: _Solver, program: Program, goal: AlphaFair | Tradeoff, deadline: Deadline) -> Solution:
     """Solve a program with rules at alpha = 1, and then its goal in units of that answer; a polish gives the last digits."""
-    scaled = Scaled.of(program)
+    cp, scaled = solver.cp, Scaled.of(program)
     own, members, reach = shares_of_users(program, scaled)
     y = cp.Variable(scaled.columns.size, nonneg=True)
     rows = scaled.matrix @ y <= scaled.right
@@ -180,12 +237,12 @@ def _ruled_worths(cp: Any, solver: str, program: Program, goal: AlphaFair | Trad
                 parts = np.exp(np.maximum(log_weight - log_weight.max(), _LEAST_LOG_WEIGHT))
                 goals.append(cp.sum(cp.multiply(parts / (1 - power), cp.power(level, 1 - power, approx=False))))
         try:
-            status = _run(cp.Problem(cp.Maximize(goals[-1]), [rows]), solver, deadline, {})
+            status = solver.run(cp.Problem(cp.Maximize(goals[-1]), [rows]), deadline, {})
             if status is Status.INFEASIBLE:
                 raise NoSolution("nothing is feasible", {"infeasible": True})
-            _require_point(status, y.value, solver)
-            found = np.maximum(y.value, 0.0), np.maximum(rows.dual_value, 0.0)
-        except NoSolution:
+            _require_point(status, y.value, solver.name)
+            found = np.maximum(y.value, 0.0), solver.multipliers(rows)
+        except (NoSolution, Unsupported):
             raise
         except FairoptError:
             if found is None or deadline.left == 0.0:
@@ -204,34 +261,6 @@ def _tradeoff(cp: Any, goal: Tradeoff, own: Any, log_weight: FloatArray, units: 
     return (1 - e) / (1 - goal.beta) * powers + e * cp.log(cp.sum(cp.multiply(units, own)))
 
 
-def _run(problem: Any, solver: str, deadline: Deadline, known: dict[str, object]) -> Status:
-    """Solve, with whatever CVXPY and its solver throw or warn of kept inside; return the status, which is not a limit.
-
-    Raises
-    ------
-    NoSolution
-        At the deadline, with what is ``known``.
-    FairoptError
-        Where the solver fails, or stops at a limit of its own: CVXPY says of both limits, time and iterations, ``user_limit``.
-    """
-    options, left = dict(_OPTIONS.get(solver, {})), deadline.left
-    if left == 0.0:
-        raise deadline.passed(known)
-    if np.isfinite(left) and solver in _TIME_OPTION:
-        options[_TIME_OPTION[solver]] = left
-    try:
-        with unwarned(), np.errstate(all="ignore"):
-            problem.solve(solver=solver, **options)
-    except Exception as error:  # CVXPY's own, the solver's, and what bindings let through
-        raise FairoptError(f"CVXPY with {solver} failed: {error}; try another solver") from None
-    status, late = status_of(problem.status), deadline.seconds is not None and deadline.left <= _SOON * left
-    if late and status not in (Status.OPTIMAL, Status.INFEASIBLE):
-        raise deadline.passed(known)
-    if status is Status.TIME_LIMIT:
-        raise FairoptError(f"CVXPY with {solver} stopped at a limit of its own; try another solver")
-    return status
-
-
 def _require_point(status: Status, x: FloatArray | None, solver: str) -> None:
     if status is not Status.OPTIMAL or x is None or not np.isfinite(x).all():
         raise FairoptError(f"CVXPY with {solver} found no answer: {status.value}; try another solver")
@@ -240,11 +269,11 @@ def _require_point(status: Status, x: FloatArray | None, solver: str) -> None:
 class _Task:
     """One program in scaled columns, and the solves it takes."""
 
-    def __init__(self, cvxpy: Any, solver: str, program: Program, deadline: Deadline) -> None:
-        self.cp, self.solver, self.program, self.deadline = cvxpy, solver, program, deadline
+    def __init__(self, solver: _Solver, program: Program, deadline: Deadline) -> None:
+        self.cp, self.solver, self.program, self.deadline = solver.cp, solver, program, deadline
         self.scaled = program.scaled()
         self.use = self.scaled.use
-        self.x = cvxpy.Variable(self.scaled.n_columns, nonneg=True)
+        self.x = solver.cp.Variable(self.scaled.n_columns, nonneg=True)
         self.limits = self.use @ self.x <= 1
         self.seconds = {"compile": 0.0}
         self.iterations = self.solved = 0
@@ -253,13 +282,13 @@ class _Task:
         """Solve, and count."""
         problem = self.cp.Problem(self.cp.Maximize(objective), constraints)
         started = time.perf_counter()
-        status = _run(problem, self.solver, self.deadline, known)
+        status = self.solver.run(problem, self.deadline, known)
         stats = problem.solver_stats
         self.seconds["compile"] += time.perf_counter() - started - float(getattr(stats, "solve_time", None) or 0.0)
         iterations = getattr(stats, "num_iters", None)
         self.iterations += int(iterations) if isinstance(iterations, int | float) else 0
         self.solved += 1
-        _require_point(status, self.x.value, self.solver)
+        _require_point(status, self.x.value, self.solver.name)
 
     # Back to the program's units ---------------------------------------------------------------------------------------------
 
@@ -274,7 +303,7 @@ class _Task:
 
     def prices(self) -> FloatArray:
         """Return the multipliers of whole limits, (rows,)."""
-        return np.asarray(np.maximum(self.limits.dual_value, 0.0), float)
+        return self.solver.multipliers(self.limits)
 
     # Goals -------------------------------------------------------------------------------------------------------------------
 
@@ -310,6 +339,8 @@ class _Task:
         """Return columns and prices; where the solve fails, ``instead``, or the point where the solver stopped, without prices."""
         try:
             self.run(objective, [self.limits], {})
+        except Unsupported:
+            raise
         except FairoptError as error:
             if self.deadline.left == 0.0:
                 raise
@@ -364,7 +395,7 @@ class _Task:
         made: list[_Task] = []
 
         def solver_of(of_part: Program, _: TreeGoal) -> _Levels:
-            made.append(_Task(self.cp, self.solver, of_part, self.deadline))
+            made.append(_Task(self.solver, of_part, self.deadline))
             return _Levels(made[-1], Leximin(np.ones(len(of_part.users))))
 
         found = solve_tree(self.program, goal, lambda _: solver_of, settle_below(tolerance), self.deadline)

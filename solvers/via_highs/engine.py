@@ -19,6 +19,8 @@ from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["HiGHS"]
 
+_Try: TypeAlias = Callable[[Program, float, Deadline, Solution | None], Solution | None]
+
 
 class HiGHS(Backend):
     """HiGHS through highspy: simplex, interior point, branch and cut."""
@@ -41,12 +43,28 @@ class HiGHS(Backend):
     )
     package = "highspy"
     requirement = "pip install highspy"
+    takes_options = True
 
     def methods(self, program: Program, tolerance: float) -> Sequence[Method]:
         """Return the one method; of a leximin that sifting suits two, sifted LPs and, where these fail, the LPs of all users.
 
         Of a large leximin, too: programs that become smaller from level to level, and where that fails the LPs of all pairs.
         """
+        methods = self._methods(program, tolerance)
+        return [replace(method, solve=self._with_options(method.solve)) for method in methods] if self.options else methods
+
+    def _with_options(self, solve: _Try) -> _Try:
+        """Return a method that solves with the options of the user's."""
+
+        def solved(program: Program, tolerance: float, deadline: Deadline, best: Solution | None) -> Solution | None:
+            from fairopt.solvers.highs_model import given_options
+
+            with given_options(self.options):
+                return solve(program, tolerance, deadline, best)
+
+        return solved
+
+    def _methods(self, program: Program, tolerance: float) -> Sequence[Method]:
         everybody = super().methods(program, tolerance)
         if program.goal.feature is Feature.NESTED and not program.integral:
             return (*everybody, Method("LPs in small units", _nested_in_small_units, skip_below=tolerance))

@@ -51,7 +51,13 @@ class Pyomo(Backend):
     package = "pyomo"
     requirement = "pip install pyomo"
     takes_solver = True
+    takes_options = True
     most_pairs = 1000
+
+    @classmethod
+    def solver_inside(cls, name: str) -> str | None:
+        """Return Pyomo's name of a solver, whether it is installed or not."""
+        return pyomo_model.known_name(name)
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Build the model in units of its own, and solve it."""
@@ -61,10 +67,10 @@ class Pyomo(Backend):
         if not program.down_closed and program.integral:
             raise Unsupported(f'"pyomo" finds no whole tasks that obey rules, as "{program.name}" has here; use highs')
         if not program.down_closed:
-            return solve_with_rules(program, pyomo_model.solver(self.within), deadline, tolerance)
+            return solve_with_rules(program, pyomo_model.solver(self.within, self.options), deadline, tolerance)
         if not (program.largest() > 0).any():
             return nothing_to_solve(program)
-        engine = pyomo_model.solver(self.within)
+        engine = pyomo_model.solver(self.within, self.options)
         return _SOLVE[goal.feature](program, goal, engine, tolerance, deadline)
 
 

@@ -495,3 +495,24 @@ def test_the_time_in_json_counts_reading() -> None:
     assert data["phases_s"] == data["seconds"]
     assert "read" in data["phases_s"]
     assert data["time_s"] == pytest.approx(sum(data["phases_s"].values()))
+
+
+def test_options_of_a_solver() -> None:
+    """They reach it; what is no option, or one that it does not know, is bad input."""
+    plain = json.loads(run("solve", PAPER, "--json").stdout)["users"]
+    options = ("--solver", "highs", "--solver-option", "threads=1", "--solver-option", "presolve=off")
+    assert [user["tasks"] for user in json.loads(run("solve", PAPER, *options, "--json").stdout)["users"]] == pytest.approx(
+        [user["tasks"] for user in plain]
+    )
+    for given, words in (
+        (("--solver", "highs", "--solver-option", "thread=1"), 'error: "highs" takes no option "thread" (did you mean "threads"?)'),
+        (
+            ("--solver", "highs", "--solver-option", "threads"),
+            'error: --solver-option: "threads" is no option of a solver; write',
+        ),
+        (("--solver", "highs", "--solver-option", "threads=1", "--solver-option", "threads=2"), "threads is given twice, 1 and 2"),
+        (("--solver-option", "threads=1"), "error: options of a solver, as threads is, need its name"),
+    ):
+        found = run("solve", PAPER, *given, status=2)
+        assert words in flat(found.stderr)
+        assert found.stdout == ""

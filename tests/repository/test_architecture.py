@@ -29,7 +29,15 @@ ROOMS = (  # of fairopt, from the lowest floor to the highest; each has a floor 
     *("analysis", "studies", "clusters", "slurm", "kubernetes", "simulation", "histories"),
     *("plots", "reproduction", "reporting", "commands", "cli", "__main__"),
 )
-SHARED = ("backend", "compiled", "highs_model", "structure", "leximin", "active_sets")  # of fairopt.solvers, from the lowest floor
+SHARED = (
+    "backend",
+    "compiled",
+    "licence_texts",
+    "highs_model",
+    "structure",
+    "leximin",
+    "active_sets",
+)  # of fairopt.solvers, from the lowest floor
 ENGINES = (
     "water_filling",
     "via_highs",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 import fairopt as fo
@@ -59,3 +61,43 @@ def test_an_engine_without_its_package_says_what_to_install(monkeypatch: pytest.
         monkeypatch.setattr(engine, "available", classmethod(lambda _: False))
     with pytest.raises(fo.SolverUnavailable, match="no engine for this program is installed; install it with: "):
         choose(program_of("drfh"), None)
+
+
+def test_a_solver_that_other_engines_reach_is_named_with_them() -> None:
+    """In any case of letters, whether it is installed or not."""
+    with pytest.raises(fo.Unsupported, match=r"cvxpy:GUROBI, pyomo:gurobi"):
+        fo.solve(fo.Instance([[1]], [[1]]), solver="gurobi")
+    with pytest.raises(fo.Unsupported, match=r"cvxpy:XPRESS, pyomo:xpress"):
+        fo.solve(fo.Instance([[1]], [[1]]), solver="Xpress")
+
+
+def test_options_of_a_solver_need_a_solver_that_takes_them() -> None:
+    """None is dropped in silence."""
+    pool = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
+    with pytest.raises(fo.Unsupported, match="need its name"):
+        fo.solve(pool, solver_options={"threads": 1})
+    with pytest.raises(fo.Unsupported, match='"interior-point" takes no options of a solver, as threads is'):
+        fo.solve(pool, solver="interior-point", solver_options={"threads": 1})
+    with pytest.raises(fo.InvalidInstance, match="give a mapping"):
+        fo.solve(pool, solver="highs", solver_options=["threads"])  # type: ignore[arg-type]
+    with pytest.raises(fo.Unsupported, match="no options of a solver"):
+        fo.solve(pool, exact=True, solver_options={"threads": 1})
+
+
+def test_an_answer_is_made_again_with_its_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An audit solves other instances as the user has asked."""
+    from fairopt.solvers import highs_model
+
+    heard: list[dict[str, object]] = []
+    check = highs_model.check_options
+
+    def hear(options: Mapping[str, object]) -> None:
+        heard.append(dict(options))
+        check(options)
+
+    monkeypatch.setattr(highs_model, "check_options", hear)
+    allocation = fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]]), solver="highs", solver_options={"threads": 1})
+    before = len(heard)
+    fo.audit(allocation, ["strategy-proofness"], effort=1)
+    assert len(heard) > before > 0
+    assert all(options == {"threads": 1} for options in heard)

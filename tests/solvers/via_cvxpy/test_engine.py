@@ -15,6 +15,8 @@ import fairopt as fo
 from fairopt.solvers.backend import Status
 from fairopt.solvers.via_cvxpy import engine as via_cvxpy
 
+POOL = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
+
 
 @pytest.mark.parametrize("alpha", [0.1, 0.5, 1, 2, 10])
 @given(instance=instances())
@@ -114,9 +116,10 @@ def test_a_tree_in_which_nobody_has_a_task(solver: str) -> None:
     assert allocation.certificate.worst == 0
 
 
-def test_a_limit_of_iterations_is_no_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_of_iterations_is_no_time_limit() -> None:
     """CVXPY calls both "user_limit"."""
-    monkeypatch.setitem(via_cvxpy._OPTIONS, "CLARABEL", {"max_iter": 1})
     with pytest.raises(fo.FairoptError, match="stopped at a limit of its own") as caught:
-        fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]]), "efficiency", solver="cvxpy:clarabel", time_limit=600)
+        fo.solve(
+            fo.Instance([[9, 18]], [[1, 4], [3, 1]]), "efficiency", solver="cvxpy:clarabel", time_limit=600, solver_options={"max_iter": 1}
+        )
     assert not isinstance(caught.value, fo.NoSolution)

@@ -300,3 +300,45 @@ def test_a_linear_program_that_fails_says_nothing_of_the_choice(monkeypatch: pyt
     failures[0] = 100
     with pytest.raises(fo.FairoptError, match="gave up"):
         Pyomo().solve(program, tolerance=1e-8, deadline=Deadline(None))
+
+
+class Fake:
+    """A solver that throws."""
+
+    def __init__(self, says: str) -> None:
+        self.says = says
+
+    def solve(self, *_: Any, **__: Any) -> None:
+        """Never return."""
+        raise NotImplementedError(self.says)
+
+
+@pytest.mark.parametrize(
+    ("says", "options", "kind", "words"),
+    [
+        ("Unknown parameter 'Thread'", {"Thread": 1}, fo.Unsupported, r'"pyomo:gurobi" does not take Thread=1: .*Unknown parameter'),
+        ("class failed to implement 'get_duals'", {}, fo.Unsupported, "gives no dual prices"),
+        ("Model too large for size-limited license", {}, fo.FairoptError, r'Model too large for size-limited license \("pyomo:gurobi"\)'),
+        ("Incorrect control name", {"thread": 1}, fo.FairoptError, "try without these options"),
+    ],
+)
+def test_a_failure_has_the_reason_of_the_solver(says: str, options: dict[str, object], kind: type[Exception], words: str) -> None:
+    """An option, dual prices, a licence."""
+    with pytest.raises(kind, match=words):
+        pyomo_model.run(None, pyomo_model.Engine(Fake(says), "gurobi", options), np.inf)
+
+
+def test_options_reach_the_solver() -> None:
+    """They replace ours; HiGHS ignores options in Pyomo that it does not know, so they are looked at before."""
+    found = pyomo_model.solver("highs", {"threads": 1, "mip_rel_gap": 0.25}).found
+    assert (found.options["threads"], found.options["mip_rel_gap"], found.options["mip_abs_gap"]) == (1, 0.25, 0.0)
+    assert fo.solve(CLUSTER, "drfh", solver="pyomo", solver_options={"threads": 1}).certificate.worst <= 1e-8
+    with pytest.raises(fo.Unsupported, match=r'did you mean "threads"'):
+        fo.solve(CLUSTER, "drfh", solver="pyomo", solver_options={"thread": 1})
+
+
+def test_names_of_solvers_in_any_case() -> None:
+    """As CVXPY's are."""
+    assert fo.solve(CLUSTER, "drfh", solver="pyomo:HiGHS").certificate.worst <= 1e-8
+    with pytest.raises(fo.SolverUnavailable, match=r'did you mean "gurobi"'):
+        fo.solve(CLUSTER, "drfh", solver="pyomo:gurobo")
