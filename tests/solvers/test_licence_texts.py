@@ -41,7 +41,7 @@ def test_what_is_printed_on_stdout_is_not_heard(capfd: pytest.CaptureFixture[str
         print("Restricted license")
         return SimpleNamespace(dispose=lambda: None)
 
-    monkeypatch.setitem(sys.modules, "gurobipy", SimpleNamespace(Model=model))  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "gurobipy", SimpleNamespace(Model=model))
     without_licence_text.cache_clear()
     without_licence_text()
     without_licence_text.cache_clear()
