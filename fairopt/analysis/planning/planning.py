@@ -10,6 +10,7 @@ from fairopt.analysis.planning.held import Held, Part, rows_of
 from fairopt.analysis.planning.order import ordered
 from fairopt.analysis.planning.result import Plan
 from fairopt.analysis.planning.split import Outcome, Split, best_within, fewest_stops
+from fairopt.analysis.planning.targets import nearest
 from fairopt.errors import InvalidInstance, NoSolution
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.instance.tolerances import FITS
@@ -85,7 +86,7 @@ def plan(
     program = formulate(instance, chosen, sharing=sharing, integral=True)
     notes = [*runs.notes, *_excess(program, runs, single)]
     try:
-        target = _whole(solve(instance, chosen, sharing=sharing, integral=True, time_limit=time_limit).tasks_per_user)
+        target = _target(instance, chosen, single, (sharing, time_limit), program, notes)
     except NoSolution as error:
         if time_limit is None or "tasks" not in error.known:
             raise
@@ -115,6 +116,21 @@ def plan(
         most = plural(int(budget), "stop allows", "stops allow")
         notes.append(f"the fair numbers of tasks need {plural(needed, 'stop')}; the plan reaches the best that {most}")
     return _plan(instance, single, split, best, target, fair, notes, (chosen, budget, program.source.sharing, time_limit))
+
+
+def _target(
+    instance: Instance, notion: Notion, single: Instance, how: tuple[Sharing | None, float | None], program: Program, notes: list[str]
+) -> FloatArray:
+    """Return the best whole tasks of a notion by user; in a tree where no engine finds them, those nearest to the divisible optimum."""
+    sharing, time_limit = how
+    if not program.goal.no_whole_tasks or program.source.sharing != "rdm":
+        return _whole(solve(instance, notion, sharing=sharing, integral=True, time_limit=time_limit).tasks_per_user)
+    divisible = solve(instance, notion, sharing=sharing, time_limit=time_limit)
+    notes.append(
+        f"no engine finds the best whole tasks in this tree: {program.goal.no_whole_tasks}. The target is the whole tasks nearest to the "
+        "divisible optimum"
+    )
+    return nearest(single, divisible.tasks_per_user, time_limit)
 
 
 def _with_protected(program: Program, runs: Held, deadline: Deadline) -> FloatArray:

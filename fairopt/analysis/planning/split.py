@@ -221,9 +221,12 @@ def best_within(program: Program, held: Held, stops: int | None, deadline: Deadl
     """
     goal = program.goal
     if not (goal.feature in (Feature.LEXIMIN, Feature.TOTAL) or (goal.is_filling and not goal.no_whole_tasks)):
+        what = "under a budget of stops or beside protected tasks"
+        if goal.no_whole_tasks:
+            raise Unsupported(f"no engine finds the best whole tasks {what}: {goal.no_whole_tasks}, or leave the budget and protected out")
         raise Unsupported(
-            f'no engine finds the best whole tasks of "{program.name}" under a budget of stops or beside protected tasks in this instance; '
-            "leave the budget out, protect fewer tasks, or take a notion such as drfh"
+            f'no engine finds the best whole tasks of "{program.name}" {what} in this instance; leave the budget out, protect fewer tasks, '
+            "or take a notion such as drfh"
         )
     while True:
         split = Split.of(program, held)

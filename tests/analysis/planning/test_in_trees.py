@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -70,3 +70,30 @@ def test_the_best_within_a_budget_or_beside_protected_tasks(first: int) -> None:
             assert budget is None or found.n_stops <= budget
             assert tuple(found.target.values()) in best, (seed, budget, held.tolist())
             assert found.n_stops <= found.bound
+
+
+@pytest.mark.parametrize("options", [{}, {"guarantees": "clamp"}, {"tree": "nested"}])
+def test_trees_whose_best_whole_tasks_no_engine_finds(options: dict[str, Any]) -> None:
+    """The whole parts of the divisible optimum as far as they fit, and the largest remainders: of all placements the best."""
+    for seed in range(8):
+        rng = np.random.default_rng(7000 + seed)
+        guarantee = {"r0": 2} if options.get("guarantees") else {}
+        instance = fo.Instance(
+            rng.integers(2, 5, (2, 2)),
+            [[1, 2], [2, 1], [1, 1]],
+            queues=[fo.Queue("q0", guarantee=guarantee), fo.Queue("q1", weight=2)],
+            queue_of=["q0", "q0", "q1"],
+            resources=["r0", "r1"],
+        )
+        fluid = fo.solve(instance, "drfh", **options).tasks_per_user
+        floors = np.floor(fluid + 1e-6)
+        parts = np.where(fluid - floors > 1e-6, fluid - floors, 0.0)
+
+        def worth(tasks: np.ndarray, floors: np.ndarray = floors, parts: np.ndarray = parts) -> float:
+            kept = np.minimum(tasks, floors + (parts > 0))
+            return float(parts @ (kept > floors) - 4 * np.maximum(floors - kept, 0).sum())
+
+        found = plan(instance, {(instance.users[0], instance.servers[0]): 1}, "drfh", **options)
+        reached = np.array(list(found.target.values()))
+        assert worth(reached) == pytest.approx(max(worth(table.sum(axis=1)) for table in placements(instance)), abs=1e-9)
+        assert any("The target is the whole tasks nearest to the divisible optimum" in note for note in found.notes)
