@@ -235,7 +235,7 @@ def assemble(
     named_runs: tuple[Running, ...] = ()
     if current is not None and tasks.names is not None:
         hosts = [nodes.names[i] if of_nodes[i] else servers[j] for i, j in zip(order.tolist(), row.tolist(), strict=True)]
-        named_runs = _by_name(shapes, tasks, user_of, labels, hosts)
+        named_runs = _by_name(shapes, tasks, user_of, labels, hosts, servers[0])
     account.summary |= {"owners": len(set(owner_of.values()))} | ({"queues": len(queues)} if queues else {})
     account.summary["tasks running"] = float(running.sum())
     if np.isfinite(number).all():
@@ -255,12 +255,14 @@ def assemble(
     )
 
 
-def _by_name(shapes: Shapes, tasks: Tasks, user_of: Mapping[int, int], labels: Sequence[str], hosts: Sequence[str]) -> tuple[Running, ...]:
-    """Return what runs, by name: the users in their order, and the hosts in theirs."""
+def _by_name(
+    shapes: Shapes, tasks: Tasks, user_of: Mapping[int, int], labels: Sequence[str], hosts: Sequence[str], row: str
+) -> tuple[Running, ...]:
+    """Return what runs, by name: the users in their order, and the hosts in theirs; what runs somewhere, on the only row of servers."""
     of_run = zip(shapes.group_of_run.tolist(), shapes.node_of_run.tolist(), tasks.running, tasks.names or (), strict=True)
     runs = [(user_of[group], node, number, name) for group, node, (_, _, number), name in of_run if group in user_of and number]
     runs.sort(key=lambda run: (run[0], run[1], run[3].gang, run[3].protected, natural(run[3].name)))
-    return rows_of((labels[n], hosts[node], number, name) for n, node, number, name in runs)
+    return rows_of((labels[n], hosts[node] if node >= 0 else row, number, name) for n, node, number, name in runs)
 
 
 def _used(held: sp.csr_array, demands: FloatArray, node_kind: IntArray) -> FloatArray:

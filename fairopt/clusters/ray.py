@@ -38,6 +38,7 @@ from fairopt.clusters.json_export import Part
 from fairopt.clusters.parts import Parts
 from fairopt.clusters.ray_fields import ACTOR, JOB, NODE, TASK, see_groups
 from fairopt.clusters.ray_records import Node, Work, meets, read_actor, read_bundles, read_listing, read_node, read_task
+from fairopt.clusters.running import Name, of_several
 from fairopt.clusters.shapes import SOMEWHERE, Tasks
 from fairopt.errors import InvalidInstance
 from fairopt.instance.fractions import fraction_of
@@ -179,12 +180,20 @@ def import_ray(
             place=np.array([row[each.marks, each.selectors] for each in kept], int),
             where=[each.where for each in kept],
             running=running,
+            names=of_several(
+                [Name(kept[j].name, kept[j].name.rpartition("/")[0] if kept[j].kind == "bundle" else "") for j, _, _ in running]
+            ),
         ),
         account,
         units={r: _UNITS.get(r, "") for r in resources},
         own_weights=weights,
         demand=demand,
     )
+
+
+def _name(work: Work) -> Name:
+    """Return the name of what runs; the bundles of a placement group stop together."""
+    return Name(work.name, work.name.rpartition("/")[0] if work.kind == "bundle" else "")
 
 
 def _names(nodes: Sequence[Node]) -> list[str]:

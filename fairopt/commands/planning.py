@@ -55,7 +55,7 @@ def plan(
         typer.Option(metavar="N", min=0, help="Stop at most N tasks, and reach the best that this allows."),
     ] = None,
     commands: Annotated[
-        Literal["kubectl", "scancel"] | None,
+        Literal["kubectl", "scancel", "qdel", "condor_rm", "yarn"] | None,
         typer.Option(help="Print the commands that stop what stops, instead of the table. They are never run."),
     ] = None,
     sharing: Sharing = None,

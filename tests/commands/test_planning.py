@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import htcondor_ads as condor
+from support import pbs_records as pbs
 from support.command_line import run
 
 GPU = "nvidia.com/gpu"
@@ -97,3 +99,63 @@ def test_the_lines_of_slurm(tmp_path: Path) -> None:
     assert found[0] in ("scancel 11", "scancel 12", "scancel 13")
     found = lines([job(11, "a", "n1,n2", 8), job(12, "a", "n1", 4), job(13, "a", "n2", 4), *waits])
     assert found == ["scancel 12", "scancel 13"] or found == ["scancel 11"]
+
+
+def test_the_lines_of_pbs(tmp_path: Path) -> None:
+    """Eight CPUs on two vnodes: a holds all, b asks for four; a job of two chunks stops as a whole, subjobs by their own numbers."""
+    held = {"job_state": "R"}
+    jobs = [
+        pbs.job(1, "2:ncpus=2", "a", **held, exec_vnode="(n1:ncpus=2)+(n2:ncpus=2)"),
+        *(pbs.job(k, "1:ncpus=2", "a", **held, exec_vnode=f"(n{n}:ncpus=2)") for k, n in ((2, 1), ("3[7]", 2))),
+        *(pbs.job(10 + k, "1:ncpus=2", "b") for k in range(2)),
+    ]
+    for name, key, records in (("nodes", "nodes", [pbs.vnode("n1", 4), pbs.vnode("n2", 4)]), ("jobs", "Jobs", jobs)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(pbs.HEAD | {key: dict(records)}))
+    imported(tmp_path, "pbs", "nodes.json", "jobs.json", "--owners", "user")
+    lines = plan(tmp_path, "--commands", "qdel").splitlines()
+    assert lines == ["qdel 1.head"] or sorted(lines) == ["qdel '3[7].head'", "qdel 2.head"]
+
+
+def test_the_lines_of_htcondor(tmp_path: Path) -> None:
+    """Of four CPUs ada holds all: two of her jobs stop, each at its access point."""
+    runs = [condor.job(n, "ada", 2, RemoteHost=f"slot1_{n}@w", GlobalJobId=f"ap{n % 2}#{n}.0#17") for n in range(1, 5)]
+    (tmp_path / "slots.json").write_text(json.dumps([condor.slot("slot1@w", 4)]))
+    (tmp_path / "jobs.json").write_text(json.dumps([*runs, *(condor.job(10 + n, "ben") for n in range(4))]))
+    imported(tmp_path, "htcondor", "slots.json", "jobs.json")
+    lines = plan(tmp_path, "--commands", "condor_rm").splitlines()
+    assert len(set(lines)) == 2
+    assert set(lines) <= {f"condor_rm -name ap{n % 2} {n}.0" for n in range(1, 5)}
+
+
+def test_the_lines_of_yarn(tmp_path: Path) -> None:
+    """On nodes that are alike it is known what runs: an application stops as a whole."""
+    used = {"usedMemoryMB": 4096, "availMemoryMB": 0, "usedVirtualCores": 4, "availableVirtualCores": 0}
+    nodes = [{"id": name, "state": "RUNNING", **used} for name in ("h1", "h2")]
+    held = {"state": "RUNNING", "runningContainers": 4, "allocatedMB": 4096, "allocatedVCores": 4, "queue": "a", "user": "u"}
+    request = [{"resourceName": "*", "numContainers": 4, "capability": {"memory": 1024, "vCores": 1}}]
+    waits = {"id": "application_1_3", "state": "ACCEPTED", "queue": "b", "user": "v", "resourceRequests": request}
+    apps = [{"id": f"application_1_{n}"} | held for n in (1, 2)]
+    (tmp_path / "nodes.json").write_text(json.dumps({"nodes": {"node": nodes}}))
+    (tmp_path / "apps.json").write_text(json.dumps({"apps": {"app": [*apps, waits]}}))
+    run(
+        "import",
+        "yarn",
+        "--nodes",
+        tmp_path / "nodes.json",
+        "--apps",
+        tmp_path / "apps.json",
+        "-o",
+        tmp_path / "c.yaml",
+        *current(tmp_path),
+    )
+    assert plan(tmp_path, "--commands", "yarn") in ("yarn application -kill application_1_1\n", "yarn application -kill application_1_2\n")
+
+
+def imported(folder: Path, kind: str, nodes: str, jobs: str, *more: object) -> None:
+    """Import a cluster, and what runs."""
+    run("import", kind, "--nodes", folder / nodes, "--jobs", folder / jobs, "-o", folder / "c.yaml", *current(folder), *more)
+
+
+def current(folder: Path) -> list[object]:
+    """Return the option that writes what runs."""
+    return ["--current", folder / "held.csv"]

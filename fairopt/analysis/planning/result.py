@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from fairopt.errors import InvalidInstance
 from fairopt.instance import Instance
 from fairopt.results import result
-from fairopt.wording import plural, printable
+from fairopt.wording import did_you_mean, joined, plural, printable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Action", "Plan"]
+__all__ = ["SYSTEMS", "Action", "Plan"]
+
+
+def _kubectl(name: str) -> str:
+    space, _, pod = name.rpartition("/")
+    return f"kubectl delete pod {shlex.quote(pod)}" + (f" --namespace {shlex.quote(space)}" if space else "")
+
+
+def _condor(name: str) -> str:
+    """Return the command for a job, on its access point.
+
+    >>> _condor("12.0 of ap1"), _condor("12.0")
+    ('condor_rm -name ap1 12.0', 'condor_rm 12.0')
+    """
+    number, sign, access_point = name.partition(" of ")
+    return f"condor_rm -name {shlex.quote(access_point)} {shlex.quote(number)}" if sign else f"condor_rm {shlex.quote(number)}"
+
+
+SYSTEMS: Mapping[str, Callable[[str], str]] = {
+    "kubectl": _kubectl,
+    "scancel": lambda name: f"scancel {shlex.quote(name)}",
+    "qdel": lambda name: f"qdel {shlex.quote(name)}",
+    "condor_rm": _condor,
+    "yarn": lambda name: f"yarn application -kill {shlex.quote(name)}",
+}
+"""What stops something by its name, by the program that does it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +121,16 @@ class Plan:
                 found[each.user] = (pair[0] + each.tasks, pair[1]) if which == 0 else (pair[0], pair[1] + each.tasks)
         return found
 
-    def commands(self, system: Literal["kubectl", "scancel"]) -> list[str]:
+    def commands(self, system: str) -> list[str]:
         """Return the commands that stop what stops, in order, as lines of a shell script. They are never run.
 
-        What runs must have names: ``namespace/pod`` for kubectl, the number of a job for scancel. Stops without a name are comments.
+        What runs must have names: ``namespace/pod`` for kubectl, the number of a job for scancel and qdel, ``12.0``, or ``12.0 of ap1`` on
+        an access point, for condor_rm, the number of an application for yarn. Stops without a name are comments.
+
+        Parameters
+        ----------
+        system : str
+            One of `SYSTEMS`.
 
         >>> stops = (Action("a", "x", 2, 1, ("lab/train-0", "lab/train-1")), Action("b", "x", 1, 1))
         >>> print(*Plan(None, "drfh", stops, (), {}, {}, {}, 3).commands("kubectl"), sep="\\n")
@@ -106,14 +138,12 @@ class Plan:
         kubectl delete pod train-1 --namespace lab
         # stop 1 task of b on x: nothing says its name
         """
+        if system not in SYSTEMS:
+            raise InvalidInstance(f'there is no command "{system}"{did_you_mean(system, SYSTEMS)}; there are {joined(list(SYSTEMS))}')
         lines: dict[str, None] = {}
         for stop in self.stops:
             for name in stop.names:
-                if system == "scancel":
-                    lines[f"scancel {shlex.quote(name)}"] = None
-                else:
-                    space, _, pod = name.rpartition("/")
-                    lines[f"kubectl delete pod {shlex.quote(pod)}" + (f" --namespace {shlex.quote(space)}" if space else "")] = None
+                lines[SYSTEMS[system](name)] = None
             if not stop.names:
                 what = f"{plural(stop.tasks, 'task')} of {printable(stop.user)} on {printable(stop.server)}"
                 lines[f"# stop {what}: nothing says its name"] = None

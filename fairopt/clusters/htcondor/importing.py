@@ -44,6 +44,7 @@ from fairopt.clusters.htcondor.requirements import Requirements
 from fairopt.clusters.htcondor.slots import Slot, read_slot, servers_of
 from fairopt.clusters.imported import Import
 from fairopt.clusters.kind_limits import Counts, KindLimits
+from fairopt.clusters.running import Name
 from fairopt.clusters.shapes import SOMEWHERE, Tasks
 from fairopt.errors import InvalidInstance
 from fairopt.instance import Instance
@@ -176,6 +177,7 @@ def import_htcondor(
             place=np.array(place, int),
             where=[job.where for job in able],
             running=running,
+            names=[Name(able[j].name, able[j].name if able[j].number > 1 else "") for j, _, _ in running],
             queue=queue,
             kind=kinds,
         ),

@@ -41,6 +41,7 @@ from fairopt.clusters.pbs.queues import Holder, holders, limits_of
 from fairopt.clusters.pbs.reading import read_listing
 from fairopt.clusters.pbs.shares import forest_of_shares
 from fairopt.clusters.pbs.syntax import chunks
+from fairopt.clusters.running import Name
 from fairopt.clusters.shapes import SOMEWHERE, Tasks
 from fairopt.errors import InvalidInstance
 from fairopt.instance import FloatArray
@@ -154,7 +155,7 @@ def import_pbs(
         counted = {each.name.rpartition(" ")[2] for each in counts}
         wide.update(name for name in job.wide if server is None and name not in counted | set(resources))
         for task in found:
-            groups.add(job, task, kind)
+            groups.add(job, task, kind, Name(job.name, job.name if total > 1 else ""))
     _note(able, wide, set(places.host_of), account)
     places.note(account)
     sizes = sizes_in(listed)
@@ -185,9 +186,11 @@ class _Groups:
         self._where: list[str] = []
         self._kind: list[str] = []
         self._running: list[tuple[int, int, float]] = []
+        self._names: list[Name] = []
 
-    def add(self, job: Job, task: Task, kind: str) -> None:
-        """Add tasks of a job that are alike."""
+    def add(self, job: Job, task: Task, kind: str, name: Name) -> None:
+        """Add tasks of a job that are alike; all tasks of a job stop together."""
+        before = len(self._running)
         places = self._places
         row, demand = places.of(task, job), places.demand(task)
         on = places.on(task)
@@ -203,6 +206,7 @@ class _Groups:
             whole, number = places.whole_hosts(demand, task.number, row, "scatter" in job.place)
             held = [(SOMEWHERE, number * job.running)] if job.running and not job.exec else []
             self._group(job, whole, number * (job.waiting + job.running), row, kind, held)
+        self._names += [name] * (len(self._running) - before)
 
     def _group(self, job: Job, demand: FloatArray, number: float, row: int, kind: str, held: list[tuple[int, float]]) -> None:
         self._running += [(len(self._owner), host, amount) for host, amount in held]
@@ -224,6 +228,7 @@ class _Groups:
             place=np.array(self._place, int),
             where=self._where,
             running=self._running,
+            names=self._names,
             kind=self._kind,
         )
 

@@ -32,6 +32,7 @@ from fairopt.clusters.fields import Seen
 from fairopt.clusters.imported import Import
 from fairopt.clusters.json_export import Part, read_json
 from fairopt.clusters.queue_tree import Forest
+from fairopt.clusters.running import Name
 from fairopt.clusters.shapes import SOMEWHERE, Tasks, natural
 from fairopt.clusters.yarn.fields import NODE, see_application
 from fairopt.clusters.yarn.queues import finder, queues_of
@@ -155,6 +156,7 @@ def import_yarn(
             place=np.array([row[containers.label] for _, containers in groups], int),
             where=[app.where for app, _ in groups],
             running=[(j, SOMEWHERE, containers.number) for j, (_, containers) in enumerate(groups) if containers.running],
+            names=[Name(app.name, app.name) for app, containers in groups if containers.running],
             queue=[_lowest(app, queue_of, users) for app, _ in groups] if forest else None,
         ),
         account,
