@@ -12,8 +12,8 @@ and the notion minimises the largest rho, then the second largest, and so on: th
     s[n] = 1 / rho[n] = z[n] / (1 + delta[n] z[n]),    z[n] = (a[n] + L[n] / r[n]) / L[n] U[n],    delta[n] = e[n] / (a[n] + L[n] / r[n]).
 
 A share of 1 is to finish when one would alone. For a given rho the rates that are needed are constants, so that a level is a linear program
-in one parameter; s is concave in U, and the levels are proved by the prices of its tangents (`fairopt.certificate.finish_times`). For who
-has just come (e = a = 0) s[n] = U[n] / r[n], and the notion equalises, like "cdrf", what users have in parts of what they could do alone.
+in one parameter, and its prices prove it as those of any leximin do (`fairopt.certificate.finish_times`). For who has just come (e = a = 0)
+s[n] = U[n] / r[n], and the notion equalises, like "cdrf", what users have in parts of what they could do alone.
 
 *Source.* Themis (Mahajan et al. 2020) defines rho, for jobs of machine learning, and serves those with the largest rho in auctions; Gavel
 (Narayanan et al. 2020) minimises the largest rho by programs with a fixed rho. Neither goes on to the second largest.

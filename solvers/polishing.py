@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairopt.program import FinishTimes, Program, Solution, TreeFilling
-from fairopt.program.tangents import Tangents
 
 __all__ = ["polishes"]
 
@@ -24,16 +23,11 @@ def polishes(program: Program, solution: Solution) -> Iterator[tuple[str, Soluti
         if near is not None:
             yield "primal-dual steps", near
         return
-    if program.goal.has_levels:
+    if program.goal.has_levels or isinstance(program.goal, FinishTimes):
         from fairopt.solvers.leximin.polish import polishes as of_levels
 
-        yield from (("level equations", found) for found in of_levels(program, solution))
-        return
-    if isinstance(program.goal, FinishTimes):
-        from fairopt.solvers.leximin.polish import polishes as of_levels
-
-        tangents = Tangents.at(program, program.goal, solution)
-        yield from (("level equations", tangents.without_past(each)) for each in of_levels(tangents.program, tangents.solution))
+        delay = program.goal.delay if isinstance(program.goal, FinishTimes) else None
+        yield from (("level equations", found) for found in of_levels(program, solution, delay))
         return
     if isinstance(program.goal, TreeFilling):
         from fairopt.solvers.leximin.tree_polish import polish_tree

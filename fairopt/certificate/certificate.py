@@ -5,7 +5,7 @@ r"""The residuals of an answer, recomputed from the answer and its dual prices. 
 
 *Leximin.* Optimality and fairness are proved level by level: ``fairopt.certificate.levels``.
 
-*Finish times.* The levels of the tangents at the answer: ``fairopt.certificate.finish_times``.
+*Finish times.* The levels, as those of a leximin: ``fairopt.certificate.finish_times``.
 
 *Total.* By weak duality, sum of weights u x <= p.b + sum over pairs of max(0, weights u - A'p) * largest x, for any p >= 0. Optimality is
 the relative gap between this bound and the value of the answer.

@@ -5,6 +5,9 @@ Everybody is settled once: at a level, or at its cap, without prices. All who ri
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
 
 from fairopt.certificate.levels import LevelProofs
@@ -13,11 +16,31 @@ from fairopt.instance.tolerances import DIGITS, FITS
 from fairopt.program import Equalize, Leximin, Program, Solution, Stage
 from fairopt.program.own_limits import OwnLimits
 
-__all__ = ["level_gaps"]
+__all__ = ["level_gaps", "stage_gaps"]
+
+
+OfLevel: TypeAlias = Callable[[LevelProofs, Stage, FloatArray, bool], tuple[float, float]]
+"""The residuals of optimality and fairness of a level; given proofs, its stage, the levels of all, (users,), and whether it is the last."""
 
 
 def level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -> tuple[float, float]:
     """Return the worst optimality and fairness residuals over all levels."""
+    if not goal.is_equal:
+        return stage_gaps(program, solution, _level)
+    optimality, fairness = stage_gaps(program, solution, lambda *level: (_level(*level)[0], 0.0))
+    levels = program.per_user(solution.x * program.worth)
+    spread = levels[program.per_user(program.largest()) > 0]
+    unequal = float(np.ptp(spread) / spread.max()) if spread.size else 0.0
+    return max(optimality, unequal), fairness
+
+
+def stage_gaps(
+    program: Program, solution: Solution, of_level: OfLevel, value_of: Callable[[FloatArray], FloatArray] | None = None
+) -> tuple[float, float]:
+    """Return the worst residuals over all stages, from the lowest; inf where somebody is settled by none of them, or by two.
+
+    Values of stages are U[n] / phi[n], or what ``value_of`` makes of these, (users,).
+    """
     per_level = program.worth
     levels = program.per_user(solution.x * per_level)
     open_to = program.per_user(program.largest()) > 0  # users that can receive anything at all
@@ -25,38 +48,30 @@ def level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -
     value = np.where(open_to, np.inf, 0.0)  # level at which each user is settled
     cap = OwnLimits(program, per_level).caps()[0]
     complete = ~open_to | (levels >= cap * (1 - FITS))
-    value[complete] = levels[complete]
+    value[complete] = (levels if value_of is None else value_of(levels))[complete]
     for stage in solution.stages:
         value[stage.users] = stage.value
     times = np.bincount(np.concatenate([np.zeros(0, np.int64), *(stage.users for stage in solution.stages)]), minlength=levels.size)
     if np.isinf(value).any() or times.max(initial=0) > 1 or not all(stage.users.size for stage in solution.stages):
         return 0.0, float("inf")
-    if goal.is_equal:
-        spread = levels[open_to]
-        unequal = float(np.ptp(spread) / spread.max()) if spread.size else 0.0
-    else:
-        unequal = 0.0
-
-    optimality, fairness = unequal, 0.0
     if not solution.stages:
-        return optimality, fairness
+        return 0.0, 0.0
     uncertainty = np.where(complete, np.maximum(np.abs(np.where(open_to, cap, 0.0) - levels) - DIGITS * levels, 0.0), 0.0)
     proofs = LevelProofs(program, per_level, solution.x, levels, uncertainty)
+    optimality = fairness = 0.0
     stages = sorted(solution.stages, key=lambda stage: stage.value)
     for stage in stages:
         with np.errstate(over="ignore", invalid="ignore"):  # an overflow proves nothing
-            optimality_of, fairness_of = _level(proofs, stage, value, is_last=stage is stages[-1])
+            optimality_of, fairness_of = of_level(proofs, stage, value, stage is stages[-1])
         if np.isnan(optimality_of) or np.isnan(fairness_of):
             optimality_of = fairness_of = float("inf")
-        optimality = max(optimality, optimality_of)
-        if not goal.is_equal:
-            fairness = max(fairness, fairness_of)
+        optimality, fairness = max(optimality, optimality_of), max(fairness, fairness_of)
         if np.isinf(optimality_of):
             break
     return optimality, fairness
 
 
-def _level(proofs: LevelProofs, stage: Stage, value: FloatArray, *, is_last: bool) -> tuple[float, float]:
+def _level(proofs: LevelProofs, stage: Stage, value: FloatArray, is_last: bool) -> tuple[float, float]:
     """Return the residuals of optimality and fairness of a level; ``value`` (users,) are the levels at which users are settled."""
     if stage.prices is None:
         return float("inf"), float("inf")

@@ -11,7 +11,6 @@
 ``guarantees``       how far guarantees are met together: asks, parts and floors
 ``promises``         what is promised: each guarantee of a resource, and what of it is held
 ``agents``           programs of agents, by which guarantees are met together
-``tangents``         the tangents of finish times, which prove them
 ``stop_times``       the same as a leximin of stop times, for whole tasks
 ``nested``           the goal of a tree that is fair among queues first
 ``stated_rows``      rows that somebody states by name: `Program.with_limit`

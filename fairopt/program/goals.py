@@ -72,22 +72,6 @@ class FinishTimes(Objective):
         z = utilities / self.weights
         return np.asarray(z / (1 + self.delay * z))
 
-    def needed(self, levels: FloatArray) -> FloatArray:
-        """Return the utilities that reach these levels, (users,); inf where none does."""
-        left = 1 - self.delay * levels
-        return np.asarray(np.divide(levels * self.weights, left, out=np.full(levels.size, np.inf), where=left > 0))
-
-    def tangent(self, utilities: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return weights phi and a past O, (users,), with which (O[n] + U[n]) / phi[n] is the tangent of the levels at these utilities.
-
-        >>> goal = FinishTimes(np.array([2.0]), np.array([0.5]))
-        >>> phi, past = goal.tangent(np.array([4.0]))
-        >>> ((past + [4.0]) / phi).tolist(), goal.levels(np.array([4.0])).tolist()
-        ([1.0], [1.0])
-        """
-        part = self.delay * utilities / self.weights
-        return np.asarray(self.weights * (1 + part) ** 2), np.asarray(part * utilities)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Equalize(Objective):

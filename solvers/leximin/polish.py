@@ -6,6 +6,9 @@ used pairs and the users of each level. With these sets fixed, x and the levels 
 
     A x = b on limits with a price,    U[n]/phi[n] = t[k] for users n of level k,    x = 0 on pairs dearer than others of their user.
 
+Levels of finish times, 1 / (1 / z[n] + delay[n]) with z = U / phi, are linear to second order: a change of 1 / t by -h changes z[n] by
+h z[n] in parts of itself, and t is measured by the largest z of the level.
+
 Placements are seldom unique, and the equations may be dependent. The correction dx, dt has the least sum of (dx/x)^2 and (dt/t)^2, so that
 small holdings move little (`fairopt.solvers.leximin.least_change`). A few steps of iterative refinement remove the effect of the small
 multiple of the identity there. The certificate decides whether the answer is better.
@@ -19,28 +22,30 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.tolerances import FITS
 from fairopt.program import Program, Solution, Stage
+from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.leximin.least_change import LeastChange
 from fairopt.solvers.leximin.settings import SETTINGS
 
 __all__ = ["polish", "polishes"]
 
 
-def polishes(program: Program, solution: Solution) -> Iterator[Solution]:
+def polishes(program: Program, solution: Solution, delay: FloatArray | None = None) -> Iterator[Solution]:
     """Yield solutions near this one that satisfy the equations of its levels; first levels that differ by rounding are joined, then by
     more.
 
     An error of a level within the solver's tolerance is a thousand times as large for a user that pays little of its cost.
     """
     for same in SETTINGS.same:
-        yield polish(program, solution, same)
+        yield polish(program, solution, same, delay)
 
 
-def polish(program: Program, solution: Solution, same: float = SETTINGS.same[0]) -> Solution:
+def polish(program: Program, solution: Solution, same: float = SETTINGS.same[0], delay: FloatArray | None = None) -> Solution:
     """Return the solution near this one that satisfies the equations of its levels; this one if they cannot be solved.
 
-    Levels that differ by less than this part are the ``same``.
+    Levels that differ by less than this part are the ``same``. With a ``delay``, (users,), they are those of finish times.
     """
     if not solution.stages:
         return solution
@@ -58,14 +63,19 @@ def polish(program: Program, solution: Solution, same: float = SETTINGS.same[0])
 
     # Every row in parts of its right-hand side: A x / b = 1, then U / (phi t) = t' for users of a level, 1 for the others.
     pairs, rows, users = np.flatnonzero(used), np.flatnonzero(full), np.flatnonzero(levels > 0)
-    aim = np.where(stage >= 0, values[stage], levels)[users]
+    aim = (np.where(stage >= 0, values[stage], levels) if delay is None else _on_one_level(program, levels, stage, delay))[users]
     limits = program.limits.matrix[rows][:, pairs] / program.limits.bounds[rows][:, None]
     by_user = sp.csr_array((per_level[pairs], (program.pair_users[pairs], np.arange(pairs.size))), (levels.size, pairs.size))
     E = sp.csr_array(sp.vstack([limits, by_user[users] / aim[:, None]]))
     levelled = np.flatnonzero(stage[users] >= 0)
-    B = sp.csr_array((np.ones(levelled.size), (rows.size + levelled, stage[users[levelled]])), (E.shape[0], values.size))
+    follows = np.ones(levelled.size)  # how far U moves with t, both in parts of themselves
+    if delay is not None:
+        longest = np.zeros(values.size)
+        np.maximum.at(longest, stage[users[levelled]], aim[levelled])
+        follows = aim[levelled] / longest[stage[users[levelled]]]
+    B = sp.csr_array((follows, (rows.size + levelled, stage[users[levelled]])), (E.shape[0], values.size))
     fixed = np.ones(E.shape[0])
-    fixed[rows.size + levelled] = 0.0
+    fixed[rows.size + levelled] = 1 - follows
 
     x, t, size = solution.x[pairs], np.ones(values.size), solution.x[pairs]
     system = LeastChange.of(sp.csr_array(E * size), B)
@@ -78,11 +88,29 @@ def polish(program: Program, solution: Solution, same: float = SETTINGS.same[0])
     answer[pairs] = x
     if not np.isfinite(answer).all():
         return solution
+    told = (t * values)[level_of]
+    if delay is not None:
+        z = program.per_user(answer * per_level)
+        told = np.array([(z / (1 + delay * z))[each.users].min() for each in solution.stages])
+    prices = [_priced(program, each) for each in solution.stages]
+    if delay is not None:
+        prices = [_exact_prices(program, pairs, per_level, of_stage) for of_stage in prices]
     stages = tuple(
-        replace(each, value=float(value), prices=_priced(program, each))
-        for each, value in zip(solution.stages, (t * values)[level_of], strict=True)
+        replace(each, value=float(value), prices=of_stage) for each, value, of_stage in zip(solution.stages, told, prices, strict=True)
     )
     return replace(solution, x=answer, stages=stages)
+
+
+def _on_one_level(program: Program, levels: FloatArray, stage: IntArray, delay: FloatArray) -> FloatArray:
+    """Return the z of all, (users,): who is in no stage has its cap, and those of a level come to that of its user with the largest z."""
+    cap = OwnLimits(program, program.worth).caps()[0]
+    aim = np.where((stage < 0) & np.isfinite(cap) & (levels >= cap * (1 - FITS)), cap, levels)
+    for k in range(int(stage.max(initial=-1)) + 1):
+        users = np.flatnonzero(stage == k)
+        first = users[levels[users].argmax()]
+        left = 1 / levels[first] + (delay[first] - delay[users])
+        aim[users] = np.divide(1.0, left, out=levels[users], where=left > 0)
+    return aim
 
 
 def _priced(program: Program, stage: Stage) -> FloatArray:
@@ -90,6 +118,40 @@ def _priced(program: Program, stage: Stage) -> FloatArray:
     assert stage.prices is not None
     worth = np.abs(stage.prices) * program.limits.bounds
     return np.where(worth > SETTINGS.priced * worth.sum(), stage.prices, 0.0)
+
+
+def _exact_prices(program: Program, pairs: IntArray, per_level: FloatArray, prices: FloatArray) -> FloatArray:
+    """Return the prices near these at which all of these pairs of a user that are not dear cost the same for a unit of its level.
+
+    A user that pays 10^-10 of what another pays on the same limits is proved to be stopped only by prices exact to rounding.
+    """
+    cost = np.asarray(program.limits.transposed @ prices) / per_level
+    q = program.cheapest(cost[pairs], pairs)[program.pair_users]
+    pairs = pairs[(q[pairs] > 0) & (cost[pairs] <= q[pairs] * (1 + SETTINGS.same_price))]
+    rows, users = np.flatnonzero(prices > 0), np.unique(program.pair_users[pairs])
+    if not pairs.size:
+        return prices
+    of_user = np.searchsorted(users, program.pair_users[pairs])
+    paid = np.concatenate([prices[rows], q[pairs][np.unique(of_user, return_index=True)[1]]])
+    E = sp.hstack(
+        [
+            sp.csr_array(program.limits.transposed[pairs][:, rows]) / per_level[pairs][:, None],
+            -sp.csr_array((np.ones(pairs.size), (np.arange(pairs.size), of_user)), (pairs.size, users.size)),
+        ],
+        format="csr",
+    )
+    E = sp.csr_array(E / q[pairs][:, None])
+    system = LeastChange.of(sp.csr_array(E * paid))
+    if system is None:
+        return prices
+    exact = paid.copy()
+    for _ in range(SETTINGS.refinements):
+        exact += paid * system.step(-(E @ exact))[0]
+    if not (np.isfinite(exact).all() and (exact > 0).all()):
+        return prices
+    found = prices.copy()
+    found[rows] = exact[: rows.size]
+    return found
 
 
 def _sets(program: Program, solution: Solution, per_level: FloatArray, levels: FloatArray) -> tuple[BoolArray, BoolArray]:

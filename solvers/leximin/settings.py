@@ -30,6 +30,7 @@ class Settings:
         1e-10,
         1e-7,
     )  # levels that differ by less are one: by rounding, or where a solver could not tell who shares one
+    same_price: float = 1e-6  # relative: pairs of a user that cost more for a unit of its level than the cheapest are unused
     refinements: int = 4
     rounds_of_full: int = 4  # in which limits that the polished point exceeds join the full ones, in trees
     numbers_of_tree: int = 20_000_000  # rates of all users at all levels, up to which a tree is polished

@@ -125,10 +125,10 @@ def _levels(program: Program, goal: Leximin | Equalize, tolerance: float, deadli
     return solve_levels(program, goal, tolerance, deadline)
 
 
-def _finish_times(program: Program, goal: FinishTimes, _: float, deadline: Deadline) -> Solution:
+def _finish_times(program: Program, goal: FinishTimes, tolerance: float, deadline: Deadline) -> Solution:
     from fairopt.solvers.via_highs.finish_times import solve_finish_times
 
-    return solve_finish_times(program, goal, deadline)
+    return solve_finish_times(program, goal, tolerance, deadline)
 
 
 def _narrows(program: Program) -> bool:

@@ -65,6 +65,14 @@ class LevelPrograms:
         else:
             self._restart(course, t_unit, cap, self.model.highs.basis)
 
+    def in_units_of(self, course: Course) -> None:
+        """Go on from the last basis in units of what the users who rise want at t = 1, where the present ones are several times off."""
+        if self.model is None:
+            return
+        part = (course.rate / self.model.unit)[course.rising & self.problem.members]
+        if part.size and not (1 / SETTINGS.other_unit <= part.min() and part.max() <= SETTINGS.other_unit):
+            self._restart(course, 1.0, None, self.model.highs.basis)
+
     def go_on(self, problem: LevelProblem, course: Course, t_unit: float, basis: Any, new: BoolArray) -> None:
         """Go on with a problem that has more columns, the ``new`` ones, from the basis of the last run."""
         self.problem = problem

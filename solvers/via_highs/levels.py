@@ -37,11 +37,12 @@ from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, could_rise, settle_below, stopped_at
 from fairopt.solvers.leximin.levels import solve_levels as by_levels
+from fairopt.solvers.via_highs.level_points import Point
 from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.level_programs import LevelPrograms
 from fairopt.solvers.via_highs.settings import SETTINGS
 
-__all__ = ["CappedLevels", "CappedPrograms", "Caps", "reached_caps", "solve_levels"]
+__all__ = ["CappedLevels", "CappedPrograms", "Caps", "reached_caps", "settled_by_prices", "solve_levels"]
 
 log = logging.getLogger(__name__)
 
@@ -174,19 +175,29 @@ class _Levels:
             at_cap = reached_caps(course, self.cap, point.t)
             if at_cap.size:
                 return Step(point.x, point.levels, point.t, at_cap=at_cap, caps=self.cap[at_cap])
-        lowered = course.lowered(point.levels)
-        proof = programs.proof(lowered, point, self.cap)
-        stopped, proved = stopped_at(lowered, point.t, proof, self.settle_at)
-        could = could_rise(lowered, point.t, proof)
-        in_doubt = bool(((could > self.settle_at) & (could <= SETTINGS.in_doubt * self.settle_at)).any())
-        if not proved or in_doubt:
-            # Users who differ by no more than the solver's tolerance of prices: it stops before the optimum. A level of its own for those
-            # who are nearly proved to be stopped takes longer than prices of more digits.
-            point = programs.sharper(lowered, point)
-            lowered = lowered.lowered(point.levels)
-            proof = programs.proof(lowered, point, self.cap)
-            stopped, _ = stopped_at(lowered, point.t, proof, self.settle_at)
+        _, point, proof, stopped = settled_by_prices(programs, course, point, self.cap, self.settle_at)
         return Step(point.x, point.levels, point.t, proof, stopped)
+
+
+def settled_by_prices(
+    programs: LevelPrograms, course: Course, point: Point, cap: FloatArray | None, settle_at: float
+) -> tuple[Course, Point, Proof, IntArray]:
+    """Return whom the prices of a point stop there, with their proof, after the course, with settled users held to no more than they have.
+
+    Where users differ by no more than the solver's tolerance of prices, it has stopped before the optimum. A level of its own for those who
+    are nearly proved to be stopped takes longer than prices of more digits.
+    """
+    lowered = course.lowered(point.levels)
+    proof = programs.proof(lowered, point, cap)
+    stopped, proved = stopped_at(lowered, point.t, proof, settle_at)
+    could = could_rise(lowered, point.t, proof)
+    in_doubt = bool(((could > settle_at) & (could <= SETTINGS.in_doubt * settle_at)).any())
+    if not proved or in_doubt:
+        point = programs.sharper(lowered, point)
+        lowered = lowered.lowered(point.levels)
+        proof = programs.proof(lowered, point, cap)
+        stopped, _ = stopped_at(lowered, point.t, proof, settle_at)
+    return lowered, point, proof, stopped
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -38,6 +38,7 @@ class Settings:
     sharper: float = 1e6  # factor by which prices that stop nobody are refined,
     in_doubt: float = 1e3  # or which leave users who could rise by so many times as much as those who are stopped
     unit_off: float = 100.0  # a level this many times larger or smaller than its unit asks for new units
+    other_unit: float = 4.0  # the same of what a single user needs at a guess of its finish time
     no_progress: float = 1e-8  # a smaller part of its unit is no level in another unit but none, where users begin with what they have
     vanishing: float = 1e-6  # a column that can carry only this part of its user's level
     # HiGHS's tolerance, 1e-10, is a large relative error for users with small demands; levels are known to rounding.

@@ -161,6 +161,56 @@ def test_a_specification_lists_the_users() -> None:
         fo.solve(cores, read_notion("finish-time:left=1+2+3")[1])
 
 
+def spread(seed: int, users: int, kinds: int, decades: float) -> tuple[fo.Instance, dict[str, Any]]:
+    """Return users on a few kinds each, a third with finite tasks, and work and times that differ by so many powers of ten."""
+    rng = np.random.default_rng(seed)
+    eligible = rng.random((users, kinds)) < min(1.0, 2.5 / kinds)
+    eligible[np.arange(users), rng.integers(0, kinds, users)] = True
+    cluster = fo.Instance(
+        rng.uniform(50, 200, (kinds, 3)),
+        rng.uniform(0.3, 2, (users, 1, 3)) * rng.uniform(0.5, 2, (users, kinds, 3)),
+        speeds=rng.uniform(0.3, 1, (users, kinds)),
+        eligibility=eligible,
+        tasks=np.where(rng.random(users) < 0.3, rng.uniform(0.1, 400 * kinds / users, users), np.inf),
+    )
+    elapsed = np.where(rng.random(users) < 0.3, 0.0, 10 ** rng.uniform(0, decades, users))
+    return cluster, {"left": 10 ** rng.uniform(0, decades, users), "elapsed": elapsed, "alone": elapsed * rng.uniform(0.1, 1.2, users)}
+
+
+@pytest.mark.parametrize(("seed", "users", "kinds", "decades"), [(0, 40, 10, 5), (1, 40, 10, 5), (2, 120, 12, 2)])
+def test_work_and_times_over_powers_of_ten(seed: int, users: int, kinds: int, decades: float) -> None:
+    """Certified; no ratio below the largest is possible for all, by one linear program whose needs are 1e-7 further."""
+    cluster, times = spread(seed, users, kinds, decades)
+    found = fo.solve(cluster, "finish-time", **times)
+    assert found.certificate.worst < 1e-8
+    assert (found.tasks_per_user <= cluster.tasks * (1 + 1e-12)).all()
+    rho = float((1 / found.shares).max())
+    own = times["left"] / work_of_slice(cluster) + times["alone"]
+    n, k = cluster.eligibility.shape
+    pairs = np.argwhere(cluster.eligibility)
+    columns = np.arange(len(pairs))
+    by_row = np.zeros((k * 3 + n, len(pairs) + 1))
+    asked = cluster.demands_of(pairs[:, 0], pairs[:, 1])
+    for j, (user, kind) in enumerate(pairs.tolist()):
+        by_row[kind * 3 : kind * 3 + 3, j] = asked[j] / cluster.capacities[kind]
+        by_row[k * 3 + user, j] = 1 / cluster.tasks[user]
+    for further, possible in ((1 + 1e-7, True), (1 - 1e-7, False)):
+        needed = times["left"] / (rho * further * own - times["elapsed"])  # the rates; below 0 if it is too late
+        if (needed <= 0).any():  # somebody cannot even if it ends now
+            assert not possible
+            continue
+        served = np.zeros((n, len(pairs) + 1))
+        served[pairs[:, 0], columns] = -cluster.speeds[pairs[:, 0], pairs[:, 1]] / needed[pairs[:, 0]]
+        served[:, -1] = 1
+        result: Any = linprog(
+            np.where(np.arange(len(pairs) + 1) == len(pairs), -1.0, 0.0),
+            A_ub=np.vstack([by_row, served]),
+            b_ub=np.append(np.ones(len(by_row)), np.zeros(n)),
+            bounds=(0, None),
+        )
+        assert (-result.fun >= 1) == possible
+
+
 def test_extreme_times() -> None:
     """Who waited a hundred thousand times as long as alone is served first, and as far as it can."""
     cluster = fo.Instance([[8]], [[1], [1], [1]], tasks=[3, np.inf, np.inf])

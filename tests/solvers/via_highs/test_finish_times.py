@@ -15,6 +15,6 @@ def test_two_users_worked_out_by_hand() -> None:
     cores = fo.Instance([[8]], [[1], [1]], users=["new", "late"])
     program = fo.formulate(cores, "finish-time", left=14400, elapsed=[0, 3600])
     assert isinstance(program.goal, FinishTimes)
-    solution = solve_finish_times(program, program.goal, Deadline(None))
+    solution = solve_finish_times(program, program.goal, 1e-8, Deadline(None))
     late = 4 * np.sqrt(2)
     np.testing.assert_allclose(program.per_user(solution.x), [8 - late, late], rtol=1e-9)
