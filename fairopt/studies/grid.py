@@ -21,7 +21,7 @@ from fairopt.models import Notion
 from fairopt.registry import contents
 from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec, kind_of, read_generator, read_notion, read_schedule
 from fairopt.studies.cell import Cells, Key, draw, fingerprint
-from fairopt.studies.store import MEASURES
+from fairopt.studies.rows import MEASURES
 from fairopt.validation import check_time_limit, check_whole_number
 from fairopt.wording import joined
 
@@ -72,7 +72,6 @@ class Grid:
         for name, _ in chosen:
             self.entries |= {name: "exact"} | ({f"{name}, whole tasks": "exact, whole tasks"} if options["integral"] else {})
         self.entries |= {name: kind_of(plan) for name, plan in plans}
-        self.place = {name: j for j, name in enumerate(self.entries)}
 
     @property
     def kinds(self) -> dict[str, set[str]]:

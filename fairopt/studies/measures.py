@@ -14,7 +14,7 @@ import pandas as pd
 
 from fairopt.errors import Unsupported
 from fairopt.studies.means import Interval, Key, Means
-from fairopt.studies.store import MEASURES
+from fairopt.studies.rows import MEASURES
 from fairopt.studies.titles import entry_title, instance_title, long_title
 from fairopt.wording import brief, did_you_mean, joined, plural, printable
 

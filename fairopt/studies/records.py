@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fairopt.results import finite, result
-from fairopt.studies.store import MEASURES
+from fairopt.studies.rows import MEASURES
 from fairopt.studies.sweep import summary
 
 if TYPE_CHECKING:

@@ -17,35 +17,31 @@ import io
 import json
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from fairopt.errors import InvalidInstance
 from fairopt.files.stores import Pace
 from fairopt.files.stores import Store as Stored
+from fairopt.studies.cell import Key
+from fairopt.studies.rows import MEASURES, TEXTS, Row, Rows, is_optional
 from fairopt.tables.parquet import arrow_table
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import pyarrow as pa
 
-__all__ = ["MEASURES", "Key", "Store", "frame_of", "output_file"]
-
-MEASURES = ("tasks", "efficiency", "price of fairness", "smallest_share", "jain", "envy", "regret level", "regret worst", "seconds")
-"""The columns of numbers of every study; a study also has a column for the use of each resource."""
-
-Key: TypeAlias = tuple[str, int]  # instance and seed of a cell
-Row: TypeAlias = dict[str, Any]
+__all__ = ["Store", "output_file"]
 
 _NAME = "study.parquet"
 _KEY = b"fairopt.study"
 _LEAST = 1.0  # least number of seconds between two writes
 _PART = 0.02  # a killed run loses at most this fraction of the time so far
 _EFFORT = 20  # the time between two writes is at least this multiple of the time of one
-_TEXTS = ("instance", "entry", "kind", "against", "message")
 _LARGEST = 1e150  # of a number: its square is a number, too
-_LAST = ("seconds", "message")
 
 
 def output_file(output: Path) -> Path:
@@ -74,22 +70,6 @@ def output_file(output: Path) -> Path:
     return path
 
 
-def frame_of(rows: Iterable[Row]) -> pd.DataFrame:
-    """Return rows as a table with columns of texts, whole seeds and numbers; missing values are NaN.
-
-    >>> frame_of([{"instance": "a", "seed": 0, "entry": "drfh", "seconds": 0.1, "jain": None}]).to_dict("records")
-    [{'instance': 'a', 'seed': 0, 'entry': 'drfh', 'jain': nan, 'seconds': 0.1}]
-    """
-    import pandas as pd
-
-    rows = list(rows)
-    columns = list(dict.fromkeys(column for row in rows for column in row))
-    columns = [*(column for column in columns if column not in _LAST), *(column for column in _LAST if column in columns)]
-    frame = pd.DataFrame(rows, columns=columns)
-    kinds = {column: "str" if column in _TEXTS else "int64" if column == "seed" else "float64" for column in columns}
-    return frame.astype(kinds)
-
-
 class Store:
     """Rows by cell, on disk if there is a path. As a context manager, it locks the file against other writers.
 
@@ -97,15 +77,15 @@ class Store:
     ----------
     request : dict or None
         The request that the file answers; None: there is no file yet.
-    rows : dict
-        The rows of each cell.
+    rows : Rows
     """
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self.request: dict[str, Any] | None = None
-        self.rows: dict[Key, list[Row]] = {}
-        self._order: dict[str, int] = {}
+        self.rows = Rows()
+        self._order: Sequence[str] = ()
+        self._read_rows: list[tuple[str, int, str, str]] = []  # that the request has not been compared with
         self._changed = False
         self._pace = Pace(_LEAST, _EFFORT, _PART, at_once=True)
         self._guard = threading.RLock()
@@ -137,20 +117,23 @@ class Store:
         InvalidInstance
             The rows are not of such a study.
         """
-        for (instance, seed), rows in self.rows.items():
-            if instance not in request["instances"] or {row["entry"] for row in rows} != kinds.keys() or len(rows) != len(kinds):
+        there: dict[Key, list[str]] = {}
+        for instance, seed, entry, kind in self._read_rows:
+            there.setdefault((instance, seed), []).append(entry)
+            if kind not in kinds.get(entry, {kind}):
+                raise _damaged(self.path, f"{kind!r} is no kind of {entry}")
+        for (instance, seed), entries in there.items():
+            if instance not in request["instances"] or set(entries) != kinds.keys() or len(entries) != len(kinds):
                 raise _damaged(self.path, f"its rows of {instance}, seed {seed}, are not those of its question")
-            for row in rows:
-                if row["kind"] not in kinds[row["entry"]]:
-                    raise _damaged(self.path, f"{row['kind']!r} is no kind of {row['entry']}")
-        self._changed |= request != self.request and bool(self.rows)
+        self._read_rows = []
+        self._changed |= request != self.request and len(self.rows) > 0
         self.request = request
-        self._order = {name: j for j, name in enumerate(order)}
+        self._order = order
 
-    def add(self, cell: Key, rows: list[Row]) -> None:
+    def add(self, cell: Key, rows: Sequence[Row]) -> None:
         """Take the rows of a cell. Write the file now, or a little later if the last write was a moment ago."""
         with self._guard:
-            self.rows[cell] = rows
+            self.rows.add(cell, rows)
             self._changed = True
             now, due = time.monotonic(), self._pace.due
             if now >= due:
@@ -169,15 +152,12 @@ class Store:
         """Replace the file if there are new rows or a new request."""
         if self.path is None or not self._changed:
             return
-        import pyarrow
         from pyarrow import parquet
 
         with self._pace.write():
-            cells = sorted(self.rows, key=lambda cell: (self._order.get(cell[0], len(self._order)), cell))
-            table = pyarrow.Table.from_pandas(frame_of(row for cell in cells for row in self.rows[cell]), preserve_index=False)
             text = json.dumps(self.request, ensure_ascii=False, sort_keys=True)
             buffer = io.BytesIO()
-            parquet.write_table(table.replace_schema_metadata({**(table.schema.metadata or {}), _KEY: text.encode()}), buffer)
+            parquet.write_table(self.rows.table(self._order).replace_schema_metadata({_KEY: text.encode()}), buffer)
             self._store.write(self.path.name, buffer.getvalue())
         self._changed = False
 
@@ -187,8 +167,9 @@ class Store:
         if _KEY not in held:
             raise InvalidInstance(f"{path} is a Parquet file, but not of a study; give another output")
         self.request = _request(held[_KEY], path)
-        for row in _rows(table, path):
-            self.rows.setdefault((row["instance"], row["seed"]), []).append(row)
+        checked = _checked(table, path)
+        self._read_rows = list(zip(*(checked[name].to_pylist() for name in ("instance", "seed", "entry", "kind")), strict=True))
+        self.rows.take(checked)
 
 
 def _damaged(path: Path | None, why: str) -> InvalidInstance:
@@ -215,28 +196,33 @@ def _request(text: bytes, path: Path) -> dict[str, Any]:
     return dict(request)
 
 
-def _rows(table: Any, path: Path) -> Iterator[Row]:
-    """Yield the rows of a table whose columns and values are those that a study writes."""
+def _checked(table: pa.Table, path: Path) -> pa.Table:
+    """Return a table whose columns and values are those that a study writes."""
+    import pyarrow as pa
     from pyarrow import types
 
     names = table.column_names
-    for name in dict.fromkeys((*_TEXTS, "seed", *MEASURES, *names)):
+    columns: dict[str, Any] = {}
+    for name in dict.fromkeys((*TEXTS, "seed", *MEASURES, *names)):
         if name not in names:
             raise _damaged(path, f"it has no column {name}")
         kind = table.schema.field(name).type
-        if name in _TEXTS:
+        if name in TEXTS:
             good = types.is_string(kind) or types.is_large_string(kind)
         else:
-            good = types.is_integer(kind) if name == "seed" else name in MEASURES or name.startswith("use of ")
+            good = types.is_integer(kind) if name == "seed" else name in MEASURES or is_optional(name)
             good = good and (types.is_integer(kind) or types.is_floating(kind))
         if not good:
             raise _damaged(path, f"its column {name} holds {kind}")
-    for read in table.to_pylist():
-        # A row has no value in the columns of resources of other instances.
-        row = {name: value for name, value in read.items() if value is not None or not name.startswith("use of ")}
-        for name, value in row.items():
-            if value is None and name in (*_TEXTS, "seed"):
-                raise _damaged(path, f"a row has no {name}")
-            if isinstance(value, int | float) and abs(value) > _LARGEST:
-                raise _damaged(path, f"a row has the number {value:g} in the column {name}")
-        yield row
+        if name in (*TEXTS, "seed") and table[name].null_count:
+            raise _damaged(path, f"a row has no {name}")
+        try:
+            columns[name] = table[name].cast(pa.string() if name in TEXTS else pa.int64() if name == "seed" else pa.float64())
+        except pa.ArrowInvalid:
+            raise _damaged(path, f"its column {name} holds numbers that are too large") from None
+        if name not in TEXTS:
+            numbers = columns[name].drop_null().to_numpy()
+            large = numbers[np.abs(numbers) > _LARGEST]
+            if large.size:
+                raise _damaged(path, f"a row has the number {large[0]:g} in the column {name}")
+    return pa.table({name: columns[name] for name in names})

@@ -21,7 +21,8 @@ from fairopt.models import Sharing
 from fairopt.processes.crew import check_workers, run
 from fairopt.specs import NotionSpec, ScheduleSpec
 from fairopt.studies.grid import Grid, Source
-from fairopt.studies.store import MEASURES, Store, frame_of, output_file
+from fairopt.studies.rows import MEASURES
+from fairopt.studies.store import Store, output_file
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def study(
             if isinstance(error, NoSolution) and not _asked(stop):
                 raise NoSolution(f"{error}; {hint}") from error
             raise KeyboardInterrupt(hint) from error
-        frame = frame_of(row for cell in keys for row in sorted(store.rows[cell], key=lambda row: grid.place[row["entry"]]))
+        frame = store.rows.frame(list(grid.sources), grid.seeds, grid.entries)
         _tell_failures(frame)
         return frame
 
