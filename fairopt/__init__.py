@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from fairopt.slurm.importing import import_slurm
     from fairopt.solvers import PLACEMENTS, SOLVERS
     from fairopt.solving import formulate, solve, to_cvxpy, to_pyomo
+    from fairopt.studies.merging import merge_studies
     from fairopt.studies.paper_tables import StudyTable, study_table
     from fairopt.studies.sweep import study
     from fairopt.trace import Trace
@@ -157,6 +158,7 @@ __all__ = [
     "import_yarn",
     "load",
     "load_trace",
+    "merge_studies",
     "period_bound",
     "plan",
     "precomputed_drf",
@@ -237,6 +239,7 @@ __getattr__ = door(  # a name is imported when it is first used, so that ``impor
         "slurm.importing": ["import_slurm"],
         "solvers": ["PLACEMENTS", "SOLVERS"],
         "solving": ["formulate", "solve", "to_cvxpy", "to_pyomo"],
+        "studies.merging": ["merge_studies"],
         "studies.paper_tables": ["StudyTable", "study_table"],
         "studies.sweep": ["study"],
         "trace": ["Trace"],

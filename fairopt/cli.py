@@ -263,6 +263,11 @@ _PANELS = {  # sections of the help, and their commands: module, help in one lin
             "Run notions and schedules on all instances with all seeds, and print means and standard errors.",
             "--generate google:users=20:servers=50 --notions drfh,tsf --schedules drfh:best-fit,drfh:first-fit --seeds 5",
         ),
+        "study-merge": (
+            "merging",
+            "Join the parts of a study, which a job array has computed, and print means and standard errors.",
+            "part-1 part-2 -o all",
+        ),
         "worst-case": (
             "worst_cases",
             "Search small instances for the one on which a schedule is worst, then shrink it.",

@@ -10,7 +10,8 @@ import typer
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import Bar, choose_form, draw, hand_over, work
-from fairopt.commands.options import Changes, File, Json, Output, Rules, Workers, at_least_one, read_instance, words
+from fairopt.commands.crews import Address, Backend, Workers
+from fairopt.commands.options import Changes, File, Json, Output, Rules, at_least_one, read_instance, words
 from fairopt.commands.outputs import Written
 from fairopt.reporting import tables
 
@@ -49,6 +50,8 @@ def arrivals(
         int, typer.Option(metavar="N", callback=at_least_one, help="Number of random orders of arrival (seeds 0 to N - 1).")
     ] = 10,
     workers: Workers = -1,
+    backend: Backend = "loky",
+    address: Address = None,
     changes: Changes = None,
     rules: Rules = None,
     as_json: Json = False,
@@ -74,6 +77,8 @@ def arrivals(
             step=load_step,
             seeds=range(seeds),
             workers=workers,
+            backend=backend,
+            address=address,
             done=lambda finished, total: bar.reach(finished),
         ),
         bar,

@@ -15,6 +15,7 @@ from fairopt.analysis.properties import CHECKS, OF_TREES
 from fairopt.analysis.rerun import given
 from fairopt.commands import completion
 from fairopt.commands.console import Bar, as_text, choose_form, deliver, say, show, work
+from fairopt.commands.crews import Address, Backend, Workers
 from fairopt.commands.options import (
     EFFORT,
     Changes,
@@ -29,7 +30,6 @@ from fairopt.commands.options import (
     ResourceWeights,
     Rules,
     Sharing,
-    Workers,
     counts,
     read_instance,
     refuse_counts,
@@ -88,6 +88,8 @@ def audit(
         typer.Option(metavar="N", help="Seed of the random misreports; the same seed gives the same verdicts with any number of workers."),
     ] = 0,
     workers: Workers = 1,
+    backend: Backend = "loky",
+    address: Address = None,
     time_limit: Annotated[
         float | None,
         typer.Option(metavar="SECONDS", help="Time limit of the solve, and of each property. Default: one minute for each search."),
@@ -145,6 +147,8 @@ def audit(
             effort=effort,
             seed=seed,
             workers=workers,
+            backend=backend,
+            address=address,
             time_limit=time_limit,
             done=lambda name: bar.advance(what=name),
         ),

@@ -54,7 +54,6 @@ __all__ = [
     "Shown",
     "Sort",
     "Top",
-    "Workers",
     "at_least_one",
     "billed",
     "change",
@@ -183,7 +182,6 @@ Only = Annotated[
         rich_help_panel=_OF_COUNTING,
     ),
 ]
-Workers = Annotated[int, typer.Option("--workers", metavar="N", help="Worker processes; -1: one for each core.")]
 Resume = Annotated[
     Path | None,
     typer.Option(

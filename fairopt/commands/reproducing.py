@@ -12,7 +12,8 @@ import typer
 
 from fairopt.commands import completion
 from fairopt.commands.console import Bar, as_text, show, work, write_figure
-from fairopt.commands.options import Json, Workers
+from fairopt.commands.crews import Workers
+from fairopt.commands.options import Json
 from fairopt.commands.outputs import Written
 from fairopt.results import result
 from fairopt.show.blocks import GAP, Block, Note

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import INTERRUPTED, Bar, as_text, choose_form, deliver, named, say, show, table_form, work, write_figure
+from fairopt.commands.crews import Address, Backend, Workers
 from fairopt.commands.options import (
     Changes,
     Guarantees,
@@ -23,7 +24,6 @@ from fairopt.commands.options import (
     Rules,
     Schedules,
     Sharing,
-    Workers,
     counts,
     read_instance,
     with_rules,
@@ -35,7 +35,10 @@ from fairopt.formats.results import rendered
 from fairopt.reporting import tables
 from fairopt.wording import plural
 
-__all__ = ["study"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["exit_if_failed", "study"]
 
 _PAPER = ("tex", "md", "html")  # tables for readers
 
@@ -65,6 +68,12 @@ def study(
     resource_weights: ResourceWeights = None,
     only: Only = None,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of each exact allocation.")] = None,
+    part: Annotated[
+        str | None,
+        typer.Option(
+            metavar="K/N", help="Compute the K-th of N parts only, as one task of a job array, as in 3/40. Join them: fairopt study-merge."
+        ),
+    ] = None,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -75,13 +84,8 @@ def study(
         Written(own=True),
     ] = None,
     workers: Workers = -1,
-    backend: Annotated[
-        Literal["loky", "threading", "dask", "ray"],
-        typer.Option(help="Where workers run: in processes (loky) or threads of this machine, or on a dask or ray cluster."),
-    ] = "loky",
-    address: Annotated[
-        str | None, typer.Option(metavar="URL", help="Address of the dask or ray cluster, such as tcp://10.0.0.1:8786.")
-    ] = None,
+    backend: Backend = "loky",
+    address: Address = None,
     changes: Changes = None,
     rules: Rules = None,
     as_json: Json = False,
@@ -179,6 +183,7 @@ def study(
                 integral=integral,
                 sharing=sharing,
                 time_limit=time_limit,
+                part=part,
                 resume=resume,
                 workers=workers,
                 backend=backend,
@@ -228,6 +233,11 @@ def study(
         show(lambda width: paper(chosen).blocks() if own else tables.study_blocks(frame, means, instances))
         if resume is not None:
             typer.echo(f"{plural(len(frame), 'row')} in {resume / 'study.parquet' if resume.is_dir() else resume}")
+    exit_if_failed(frame)
+
+
+def exit_if_failed(frame: pd.DataFrame) -> None:
+    """End with status 3 if no row of a study has an allocation, and with 1 if some have none."""
     if frame["tasks"].isna().any():
         raise typer.Exit(3 if frame["tasks"].isna().all() else 1)
 

@@ -13,7 +13,8 @@ import typer
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import Bar, as_text, check_instance, show, work
-from fairopt.commands.options import Json, Resume, Workers, read_instance
+from fairopt.commands.crews import Address, Backend, Workers
+from fairopt.commands.options import Json, Resume, read_instance
 from fairopt.commands.outputs import Written
 from fairopt.reporting import tables
 from fairopt.wording import figure
@@ -89,6 +90,8 @@ def worst_case(
     ] = False,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="End the search after this time.")] = None,
     workers: Workers = 1,
+    backend: Backend = "loky",
+    address: Address = None,
     as_json: Json = False,
     instance: Annotated[
         Path | None,
@@ -132,6 +135,8 @@ def worst_case(
             seed=seed,
             time_limit=time_limit,
             workers=workers,
+            backend=backend,
+            address=address,
             exact=exact,
             cluster=topology,
             bound=bound,

@@ -120,12 +120,14 @@ class Pace:
         The time between two writes is at least this multiple of the time of one.
     part : float
         It is at least this fraction of the time so far.
+    most : float
+        After this many seconds, and that fraction of the time so far, a write is due however long it takes.
     at_once : bool
         The first write is due at once, not after ``least`` seconds.
     """
 
-    def __init__(self, least: float, effort: float, part: float = 0.0, *, at_once: bool = False) -> None:
-        self._least, self._effort, self._part = least, effort, part
+    def __init__(self, least: float, effort: float, part: float = 0.0, most: float = math.inf, *, at_once: bool = False) -> None:
+        self._least, self._effort, self._part, self._most = least, effort, part, most
         self._started = time.monotonic()
         self._written = -math.inf if at_once else self._started
         self._took = 0.0
@@ -133,7 +135,8 @@ class Pace:
     @property
     def due(self) -> float:
         """When the next write is due, by `time.monotonic`."""
-        return self._written + max(self._least, self._part * (time.monotonic() - self._started), self._effort * self._took)
+        of_all = self._part * (time.monotonic() - self._started)
+        return self._written + min(max(self._least, of_all, self._effort * self._took), max(self._most, of_all))
 
     @contextlib.contextmanager
     def write(self) -> Iterator[None]:

@@ -68,6 +68,8 @@ def arrivals(
     step: float = 0.01,
     seeds: Iterable[int] = range(10),
     workers: int = -1,
+    backend: str = "loky",
+    address: str | None = None,
     jobs: int | None = None,
     done: Callable[[int, int], object] | None = None,
 ) -> Arrivals:
@@ -91,8 +93,8 @@ def arrivals(
         Distance between two points, as a fraction of the capacity.
     seeds : iterable of int
         One order of arrival for each seed.
-    workers : int
-        Worker processes; each computes one seed at a time. -1: one on each core.
+    workers, backend, address
+        Workers, as `fairopt.study` takes them; each computes one seed at a time. -1: one on each core.
     jobs : int, optional
         The former name of ``workers``.
     done : function of two ints, optional
@@ -129,7 +131,7 @@ def arrivals(
     for seed in numbers:
         check_whole_number("a seed", seed, 0)
     workers = workers if jobs is None else jobs
-    check_workers(workers, "loky", None)
+    check_workers(workers, backend, address)
     if until / step > _MOST_POINTS:
         raise Unsupported(
             f"step is {written(step)}, which makes more than {_MOST_POINTS:,} points until {written(until)}; give a larger one, as 0.01"
@@ -137,7 +139,7 @@ def arrivals(
     points = np.unique(np.append(np.arange(0.0, until * (1 - SAME), step), until))
     cells = [_Cell(k, int(seed), instance, measured, tuple(chosen.values()), carded, points) for k, seed in enumerate(numbers)]
     outcomes: dict[int, _Outcome] = {}
-    for outcome in run(_measure, cells, workers=workers):
+    for outcome in run(_measure, cells, workers=workers, backend=backend, address=address):
         outcomes[outcome.position] = outcome
         if done is not None:
             done(len(outcomes), len(cells))

@@ -20,7 +20,8 @@ from fairopt.instance import Instance
 from fairopt.models import Notion
 from fairopt.registry import contents
 from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec, kind_of, read_generator, read_notion, read_schedule
-from fairopt.studies.cell import Cells, Key, draw, fingerprint
+from fairopt.studies.cell import Cells, draw, fingerprint
+from fairopt.studies.parts import PartLike, cells_of, numbers_of, part_of, runs_of
 from fairopt.studies.rows import MEASURES
 from fairopt.validation import check_time_limit, check_whole_number
 from fairopt.wording import joined
@@ -28,7 +29,7 @@ from fairopt.wording import joined
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Grid", "Source", "rows_to_come"]
+__all__ = ["Grid", "Source", "difference", "rows_to_come"]
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +39,7 @@ _FORMAT = 1  # version of the file format
 
 
 class Grid:
-    """A validated study grid."""
+    """A validated study grid, or a part of it; ``keys`` are the names and seeds of its cells, in the order of the table."""
 
     def __init__(
         self,
@@ -47,10 +48,13 @@ class Grid:
         schedules: Sequence[ScheduleSpec],
         seeds: Iterable[int],
         options: dict[str, Any],
+        part: PartLike = None,
     ) -> None:
         self.sources = _sources(instances)
         self.seeds = _seeds(seeds)
         self.options = options
+        self.part = part_of(part)
+        self.keys = cells_of(list(self.sources), self.seeds, self.part)
         chosen = [read_notion(spec) for spec in ([notions] if isinstance(notions, str) else notions)]
         plans = [read_schedule(spec) for spec in ([schedules] if isinstance(schedules, str) else schedules)]
         self.notions: tuple[Notion, ...] = tuple(notion for _, notion in chosen)
@@ -79,11 +83,6 @@ class Grid:
         return {name: {kind, BEST_FOUND} for name, kind in self.entries.items()}
 
     @property
-    def keys(self) -> list[Key]:
-        """Names and seeds of the cells, in the order of the table."""
-        return [(name, seed) for name in self.sources for seed in self.seeds]
-
-    @property
     def cells(self) -> Cells:
         """What computes a cell."""
         return Cells(self.sources, self.entries, self.notions, self.schedules, self.options, os.getpid())
@@ -100,11 +99,12 @@ class Grid:
             "version": importlib.metadata.version("fairopt"),
             "entries": self.asked,
             **self.options,
+            "part": None if self.part is None else list(self.part),
         }
         found = {name: _probe(name, source, self.seeds[0], old["instances"].get(name)) for name, source in self.sources.items()}
         if before is not None:
             differences = [
-                *(_difference(word, old.get(word), value) for word, value in own.items() if old.get(word) != value),
+                *(difference(word, old.get(word), value) for word, value in own.items() if old.get(word) != value),
                 *(f'"{name}" is another instance' for name in found if name in old["instances"] and old["instances"][name] != found[name]),
             ]
             if differences:
@@ -112,7 +112,8 @@ class Grid:
                     f"{path} holds the results of another study: {'; '.join(differences)}. Repeat that study (you may add seeds and "
                     "instances), or give another output"
                 )
-        return own | {"instances": {**old["instances"], **found}, "order": self.order(before)}
+        seeds = dict.fromkeys([*numbers_of(old.get("seeds", ())), *self.seeds])
+        return own | {"instances": {**old["instances"], **found}, "order": self.order(before), "seeds": runs_of(seeds)}
 
 
 def rows_to_come(grid: Grid) -> pd.DataFrame:
@@ -178,7 +179,8 @@ def _probe(name: str, source: Instance | Callable[[int], Instance], seed: int, b
     return {"drawn": seed, "fingerprint": first}
 
 
-def _difference(word: str, old: Any, new: Any) -> str:
+def difference(word: str, old: Any, new: Any) -> str:
+    """Say in what two requests differ."""
     if word != "entries" or not isinstance(old, Mapping):
         return f"{word.replace('_', ' ')} was {old!r} and is {new!r}"
     if old.keys() != new.keys():

@@ -11,7 +11,7 @@ A row is an entry of a cell. New rows are kept as they come, and become columns 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -50,6 +50,9 @@ class Rows:
 
     def __contains__(self, key: Key) -> bool:
         return key in self._columns
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._columns)
 
     def __len__(self) -> int:
         """Return the number of cells."""
@@ -107,7 +110,7 @@ class Rows:
         ]
         order = np.lexsort(places)
         order = order[~np.isnan(np.array(places)).any(axis=0)[order]]
-        forms = dict.fromkeys(self._columns[name, seed] for name in names for seed in seeds)
+        forms = dict.fromkeys(form for name in names for seed in seeds if (form := self._columns.get((name, seed))) is not None)
         frame = frame.iloc[order][_union(forms)].reset_index(drop=True)
         kinds = {column: "str" if column in TEXTS else "int64" if column == "seed" else "float64" for column in frame}
         return frame.astype(kinds)

@@ -18,6 +18,7 @@ import json
 import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -34,13 +35,15 @@ from fairopt.tables.parquet import arrow_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Store", "output_file"]
+__all__ = ["Store", "Study", "output_file", "read_study", "write_study"]
 
 _NAME = "study.parquet"
 _KEY = b"fairopt.study"
 _LEAST = 1.0  # least number of seconds between two writes
 _PART = 0.02  # a killed run loses at most this fraction of the time so far
-_EFFORT = 20  # the time between two writes is at least this multiple of the time of one
+_MOST = 8.0  # or this many seconds
+_EFFORT = 20  # within these bounds, the time between two writes is at least this multiple of the time of one
+_MOST_SEEDS = 100_000_000  # in a file: they are counted one by one
 _LARGEST = 1e150  # of a number: its square is a number, too
 
 
@@ -87,7 +90,7 @@ class Store:
         self._order: Sequence[str] = ()
         self._read_rows: list[tuple[str, int, str, str]] = []  # that the request has not been compared with
         self._changed = False
-        self._pace = Pace(_LEAST, _EFFORT, _PART, at_once=True)
+        self._pace = Pace(_LEAST, _EFFORT, _PART, _MOST, at_once=True)
         self._guard = threading.RLock()
         self._timer: threading.Timer | None = None
         self._stack = contextlib.ExitStack()
@@ -152,24 +155,75 @@ class Store:
         """Replace the file if there are new rows or a new request."""
         if self.path is None or not self._changed:
             return
-        from pyarrow import parquet
-
         with self._pace.write():
-            text = json.dumps(self.request, ensure_ascii=False, sort_keys=True)
-            buffer = io.BytesIO()
-            parquet.write_table(self.rows.table(self._order).replace_schema_metadata({_KEY: text.encode()}), buffer)
-            self._store.write(self.path.name, buffer.getvalue())
+            self._store.write(self.path.name, _packed(self.rows, self.request or {}, self._order))
         self._changed = False
 
     def _read(self, path: Path) -> None:
-        table = arrow_table(path)
-        held: Mapping[bytes, bytes] = table.schema.metadata or {}
-        if _KEY not in held:
-            raise InvalidInstance(f"{path} is a Parquet file, but not of a study; give another output")
-        self.request = _request(held[_KEY], path)
-        checked = _checked(table, path)
+        self.request, checked = _read(path)
         self._read_rows = list(zip(*(checked[name].to_pylist() for name in ("instance", "seed", "entry", "kind")), strict=True))
         self.rows.take(checked)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Study:
+    """A file of a study: its request, its rows, and the entries of each of its cells."""
+
+    path: Path
+    request: dict[str, Any]
+    rows: Rows
+    entries: tuple[str, ...]
+
+
+def read_study(path: Path) -> Study:
+    """Read the file of a study, which may be written meanwhile.
+
+    Raises
+    ------
+    InvalidInstance
+        It is none, or damaged; or it was written before parts had their names in it.
+    """
+    request, table = _read(path)
+    if not {"part", "seeds"} <= request.keys():
+        raise InvalidInstance(f"{path} was written by an earlier version of fairopt, which cannot be joined; compute it again")
+    entries: dict[Key, tuple[str, ...]] = {}
+    for instance, seed, entry in zip(*(table[name].to_pylist() for name in ("instance", "seed", "entry")), strict=True):
+        entries[instance, seed] = (*entries.get((instance, seed), ()), entry)
+    if len(set(entries.values())) > 1 or not {name for name, _ in entries} <= set(request["order"]):
+        raise _damaged(path, "its rows are not those of its question")
+    rows = Rows()
+    rows.take(table)
+    return Study(path, request, rows, next(iter(entries.values()), ()))
+
+
+def write_study(path: Path, rows: Rows, request: Mapping[str, Any], order: Sequence[str]) -> None:
+    """Write the file of a study.
+
+    Raises
+    ------
+    InvalidInstance
+        It cannot be written, or a study is writing it.
+    """
+    store = Stored(path.parent)
+    with store.writing(path.name, "study", "give another output"):
+        store.write(path.name, _packed(rows, request, order))
+
+
+def _packed(rows: Rows, request: Mapping[str, Any], order: Sequence[str]) -> bytes:
+    from pyarrow import parquet
+
+    text = json.dumps(request, ensure_ascii=False, sort_keys=True)
+    buffer = io.BytesIO()
+    parquet.write_table(rows.table(order).replace_schema_metadata({_KEY: text.encode()}), buffer)
+    return buffer.getvalue()
+
+
+def _read(path: Path) -> tuple[dict[str, Any], pa.Table]:
+    table = arrow_table(path)
+    held: Mapping[bytes, bytes] = table.schema.metadata or {}
+    if _KEY not in held:
+        raise InvalidInstance(f"{path} is a Parquet file, but not of a study; give another output")
+    return _request(held[_KEY], path), _checked(table, path)
 
 
 def _damaged(path: Path | None, why: str) -> InvalidInstance:
@@ -191,9 +245,23 @@ def _request(text: bytes, path: Path) -> dict[str, Any]:
         and isinstance(request.get("order"), list)
         and all(isinstance(name, str) for name in request["order"])
         and isinstance(request.get("entries"), dict)
+        and _is_part(request.get("part"))
+        and _are_runs(request.get("seeds", []))
     ):
         raise _damaged(path, "its question is of another form")
     return dict(request)
+
+
+def _is_part(part: Any) -> bool:
+    return part is None or (isinstance(part, list) and _are_runs([part]) and part[0] >= 1)
+
+
+def _are_runs(runs: Any) -> bool:
+    """Whether these are pairs of whole numbers, the first not above the second, and not more numbers than a study may have."""
+    pairs = isinstance(runs, list) and all(isinstance(run, list) and len(run) == 2 and all(type(end) is int for end in run) for run in runs)
+    return (
+        pairs and all(0 <= first <= last < 2**63 for first, last in runs) and sum(last - first + 1 for first, last in runs) <= _MOST_SEEDS
+    )
 
 
 def _checked(table: pa.Table, path: Path) -> pa.Table:

@@ -21,6 +21,7 @@ from fairopt.models import Sharing
 from fairopt.processes.crew import check_workers, run
 from fairopt.specs import NotionSpec, ScheduleSpec
 from fairopt.studies.grid import Grid, Source
+from fairopt.studies.parts import PartLike
 from fairopt.studies.rows import MEASURES
 from fairopt.studies.store import Store, output_file
 from fairopt.wording import plural
@@ -43,6 +44,7 @@ def study(
     integral: bool = False,
     sharing: Sharing | None = None,
     time_limit: float | None = None,
+    part: PartLike = None,
     resume: str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
     workers: int = -1,
@@ -65,15 +67,18 @@ def study(
         Seeds of each instance; distinct, >= 0.
     integral, sharing, time_limit
         As in `fairopt.compare`: whether to solve for whole tasks too, the sharing of servers, and the seconds for each exact allocation.
+    part : str or pair of int, optional
+        "3/40" or (3, 40): only the cells of the third of 40 parts, as one task of a job array computes them, in a file of its own.
+        `fairopt.merge_studies` joins the files.
     resume : path, optional
         A folder that shall hold study.parquet, or a file that ends in .parquet. The file is written while the study runs. The same study
         later computes only missing cells, also with more seeds or more instances. Any other request (other notions, a changed instance,
         another version of fairopt) is refused, and so is a second study at the same time.
     workers : int
-        Number of workers; -1: one worker on each core. A Dask cluster at an address uses all its workers.
+        Number of workers; -1: one worker on each core. Of a cluster at an address: the most cells at once; -1: as many as it can.
     backend : {"loky", "threading", "dask", "ray"}
         Processes of this machine, threads, or a cluster at its ``address`` ("tcp://10.0.0.1:8786"; default: a cluster on this machine). If
-        a cluster loses a worker, other workers compute its cells.
+        a worker is lost, others compute its cells. A cell that ends its worker twice, the second time alone, is a row with a message.
     output, jobs : optional
         The former names of ``resume`` and ``workers``.
     done : function of two ints, optional
@@ -108,7 +113,7 @@ def study(
     SolverUnavailable
         The package of the backend is not installed.
     NoSolution
-        The workers are lost. Finished cells are kept.
+        The cluster is lost, or has had no worker for an hour. Finished cells are kept.
 
     Examples
     --------
@@ -130,7 +135,7 @@ def study(
     workers = workers if jobs is None else jobs
     resume = resume if output is None else output
     check_workers(workers, backend, address)
-    grid = Grid(instances, notions, schedules, seeds, {"integral": integral, "sharing": sharing, "time_limit": time_limit})
+    grid = Grid(instances, notions, schedules, seeds, {"integral": integral, "sharing": sharing, "time_limit": time_limit}, part)
     path = None if resume is None else output_file(Path(resume))
     with Store(path) as store:
         store.ask(grid.request(store.request, path), grid.order(store.request), grid.kinds)

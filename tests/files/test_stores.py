@@ -81,3 +81,9 @@ def test_when_to_write(monkeypatch: pytest.MonkeyPatch) -> None:
         now[0] += 2
     assert pace.due == 192
     assert Pace(1.0, 20.0, at_once=True).due < now[0]
+    bounded = Pace(1.0, 20.0, 0.25, most=8.0)
+    with bounded.write():
+        now[0] += 2
+    assert bounded.due == now[0] + 8  # not 40 s later
+    now[0] += 98
+    assert bounded.due == now[0] - 98 + 25  # a quarter of the time so far
