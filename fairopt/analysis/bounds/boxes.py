@@ -92,20 +92,21 @@ class Box:
         Raises
         ------
         Unsupported
-            ``vary`` names what cannot vary, or the instance has what no bound knows.
+            ``vary`` names what cannot vary.
         InvalidInstance
-            A range is empty, has no end, or has instances that are invalid.
+            A range is empty, or has no end.
         """
-        _check_topology(instance)
+        if not isinstance(cast(Any, instance), Instance):
+            raise InvalidInstance(f"cluster is {type(instance).__name__}; give a fairopt.Instance, or what fairopt.load returns")
         if not isinstance(vary, Mapping):
             raise Unsupported(
                 f'vary is {vary!r}; with a cluster, give what varies and between which numbers, such as vary={{"demands": (1, 2)}}'
             )
         if not vary:
             raise Unsupported('vary is empty, so the box has a single instance; give what varies, such as vary={"demands": (1, 2)}')
-        given = {
-            "demands": instance.demands, "weights": instance.weights, "tasks": instance.tasks, "capacities": instance.capacities,
-        }  # fmt: skip
+        differs = instance.differs_by_server
+        demands = instance.demands_by_kind[:, instance.kind_of] if differs else instance.demands
+        given = {"demands": demands, "weights": instance.weights, "tasks": instance.tasks, "capacities": instance.capacities}
         low, high = dict(given), dict(given)
         for name, pair in vary.items():
             if name not in VARY:
@@ -113,9 +114,7 @@ class Box:
             low[name], high[name] = _range(instance, name, pair, given[name].shape)
         for side in (low, high):
             side["capacities"] = side["capacities"] * instance.counts[:, None]
-        box = cls(instance, Ranges(low, high), tuple(name for name in VARY if name in vary))
-        box._check()
-        return box
+        return cls(instance, Ranges(low, high), tuple(name for name in VARY if name in vary))
 
     @property
     def eligible(self) -> tuple[BoolArray, BoolArray]:
@@ -151,7 +150,14 @@ class Box:
             bool((self.ranges.low[name] <= data[name]).all() and (data[name] <= self.ranges.high[name]).all()) for name in self.varied
         )
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Refuse what no branch and bound knows, and boxes with instances that are invalid.
+
+        Raises
+        ------
+        Unsupported, InvalidInstance
+        """
+        _check_topology(self.instance)
         low, high = self.ranges.low, self.ranges.high
         nothing = np.flatnonzero(~(low["demands"] > 0).any(axis=1))
         if nothing.size:
@@ -220,9 +226,7 @@ def _where(instance: Instance, name: str, wrong: BoolArray) -> str:
 
 
 def _check_topology(instance: Instance) -> None:
-    """Refuse what no bound knows yet."""
-    if not isinstance(cast(Any, instance), Instance):
-        raise InvalidInstance(f"cluster is {type(instance).__name__}; give a fairopt.Instance, or what fairopt.load returns")
+    """Refuse what no branch and bound knows."""
     has = {
         "queues": bool(instance.queues),
         "named limits": bool(instance.selections),

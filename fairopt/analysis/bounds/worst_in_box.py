@@ -31,12 +31,14 @@ from fairopt.analysis.bounds.enclosures import SHARES
 from fairopt.analysis.bounds.heuristics import KNOWN, Heuristic, LeximinOfParts, bounded
 from fairopt.analysis.bounds.kept import Kept
 from fairopt.analysis.bounds.optima import check_notion, has_one_level
+from fairopt.analysis.bounds.right_hand_sides import RightHandSides, bound_by_one_program, of_right_hand_sides
 from fairopt.analysis.regrets import Regret
 from fairopt.analysis.worst_cases.objective import Objective, Schedule, Subject, has_whole_optimum
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import BoolArray, Instance
 from fairopt.models import Notion
 from fairopt.results import finite, plain, result
+from fairopt.scheduling.baselines import Baseline
 from fairopt.solving import notion_of
 from fairopt.wording import did_you_mean, figure, joined, plural
 
@@ -62,7 +64,7 @@ class WorstCaseInBox:
     name, measure : str
         The heuristic, and the number of the regret.
     nodes, open_parts : int
-        Parts of the box that were bounded (without a bound: instances that were tried), and parts that were not yet.
+        Parts of the box that were bounded (without a bound: instances that were tried), and parts that were not yet; 0 of one program.
     stopped : str
         "" if both ends met within the gap asked for, or could come no closer; else "time limit" or "interrupted".
     proof : str
@@ -134,6 +136,11 @@ _BY_BRANCHING = (
     "Branch and bound over the data: each part's bound is computed from the prices of a linear program, with all errors of rounding added."
 )
 
+_BY_ONE_PROGRAM = (
+    "One mixed-integer program over right-hand sides and the optimality conditions of the heuristic: "
+    "the bound is numerical, HiGHS's within its tolerances."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -193,8 +200,10 @@ def worst_in_box(
     if whole is None:
         whole = not subject.is_divisible and not asked.bound and has_whole_optimum(cluster, chosen)
     objective = Objective(subject.run, chosen, measure, whole)
-    course: Course | _Draws
+    course: Course | _OneProgram | _Draws
     course = _bounded(subject, box, objective, asked) if asked.bound else _Draws(box, objective, asked.seed, asked.tries)
+    if asked.resume is not None and not isinstance(course, Course):
+        raise Unsupported("resume keeps a branch and bound, and this bound is that of one mixed-integer program; leave resume out")
     question = {
         "schedule": subject.name, "notion": chosen, "vary": {word: [box.ranges.low[word], box.ranges.high[word]] for word in box.varied},
         "measure": measure, "bound": asked.bound, "gap": asked.gap, "integral": asked.integral, "seed": asked.seed, "tries": asked.tries,
@@ -233,20 +242,50 @@ def worst_in_box(
     return WorstCaseInBox(
         instance=own.instance, own=own, exact=best, regret=found, value=value, bound=max(course.bound, value) if asked.bound else None,
         name=subject.name, measure=measure, nodes=course.nodes, open_parts=course.open_parts, stopped=course.stopped,
-        proof=_BY_BRANCHING if asked.bound else "", seconds=time.perf_counter() - began, question=plain(question),
+        proof={Course: _BY_BRANCHING, _OneProgram: _BY_ONE_PROGRAM}.get(type(course), ""),
+        seconds=time.perf_counter() - began, question=plain(question),
     )  # fmt: skip
 
 
-def _bounded(subject: Subject, box: Box, objective: Objective, asked: Asked) -> Course:
-    """Return the branch and bound."""
-    check_notion(objective.notion, objective.measure)
+def _bounded(subject: Subject, box: Box, objective: Objective, asked: Asked) -> Course | _OneProgram:
+    """Return the branch and bound, or the mixed-integer program."""
+    notion, measure = objective.notion, objective.measure
+    if subject.notion is not None and of_right_hand_sides(box, notion, subject.notion, subject.baseline, measure):
+        return _OneProgram(RightHandSides.of(box, notion), subject.baseline, _Valued(box, objective))
+    check_notion(notion, measure)
     heuristic = None if subject.notion is None else bounded(subject.notion, subject.baseline, box.instance)
     if heuristic is None:
         raise Unsupported(
-            f'no bound is known for "{subject.name}"; bounds are known for {joined(KNOWN)}. '
+            f'no bound is known for "{subject.name}" here; bounds are known for {joined(KNOWN)}, and where only tasks and capacities vary, '
+            'against "efficiency" with measure="total", for efficiency, efficiency:pop and efficiency:pinning. '
             "Without bound=True, bad instances of any schedule are searched for"
         )
-    return Course(Regrets(box, heuristic, objective.notion, objective.measure), _Valued(box, objective), asked.gap)
+    box.check()
+    return Course(Regrets(box, heuristic, notion, measure), _Valued(box, objective), asked.gap)
+
+
+@dataclass(slots=True, eq=False)
+class _OneProgram:
+    """The bound by one mixed-integer program, in the words of a branch and bound."""
+
+    sides: RightHandSides
+    baseline: Baseline | None
+    value_of: _Valued
+    value: float = float("-inf")
+    worst: Data | None = None
+    bound: float = 1.0
+    nodes: int = 0
+    stopped: str = ""
+    open_parts: int = 0
+
+    def run(self, deadline: float | None, watch: Callable[[], None]) -> None:
+        """Solve it."""
+        answer = bound_by_one_program(self.sides, self.baseline, None if deadline is None else max(0.0, deadline - time.monotonic()))
+        self.bound, self.stopped = answer.bound, answer.stopped
+        for data in (answer.data, self.sides.data(self.sides.low)):
+            if data is not None and (value := self.value_of(data)) > self.value:
+                self.value, self.worst = value, data
+        watch()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -62,7 +62,8 @@ def worst_in_box_blocks(worst: WorstCaseInBox, seconds: float | None = None) -> 
         return
     yield f"Largest {number} found: {value}. No instance within the ranges has more than {figure(worst.bound, 4)}."
     waiting = f", {worst.open_parts:,} not yet" if worst.open_parts and worst.stopped else ""
-    yield f"{worst.proof} {plural(worst.nodes, 'part')} bounded{waiting}.{stopped}{time}"
+    parts = f" {plural(worst.nodes, 'part')} bounded{waiting}." if worst.nodes else ""
+    yield f"{worst.proof}{parts}{stopped}{time}"
 
 
 def _allocations(instance: Instance, own: Any, best: Any, word: str) -> Iterator[Block]:

@@ -155,7 +155,7 @@ def test_a_time_limit_gives_both_ends() -> None:
         ({"vary": ["demands"]}, "give what varies and between which numbers"),
         ({"vary": {"weights": (0, 1)}}, 'the smallest number of "weights" is 0; give one > 0'),
         ({"vary": {"capacities": (0, 1)}}, 'the cluster may have no "resource-1"'),
-        ({"schedule": "drfh:best-fit"}, 'no bound is known for "drfh:best-fit"; bounds are known for uniform, per-server-drf'),
+        ({"schedule": "drfh:best-fit"}, 'no bound is known for "drfh:best-fit" here; bounds are known for uniform, per-server-drf'),
         ({"schedule": "proportional"}, 'no bound is known for "proportional"'),
         ({"schedule": "drfh:pop:split=1"}, "leave split out"),
         ({"notion": "proportional"}, 'no bound is known against "proportional"; bounds are known against drfh'),
