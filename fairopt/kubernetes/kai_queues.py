@@ -10,7 +10,8 @@ guarantee is real whatever is above, so it is cut:
 -1 is as much as there is above. Where all queues in a queue, and it itself, have -1 of a resource, nobody
 comes before the others, and the quota is no guarantee. A resource of which all queues have -1 does not count in shares.
 
-**Weight.** ``overQuotaWeight``: an instance has one for all resources, so that of GPUs counts if the cluster has GPUs. A queue of weight 0
+**Weight.** ``overQuotaWeight``: KAI divides each resource by itself, and a queue here has one weight for all. It is that of GPUs if the
+cluster has some, but for a queue whose pods ask for no GPU, which has that of CPUs. A queue of weight 0
 has no share beyond its quota, but KAI starts its pods after those of the queues beside it: its priority is below theirs, and its weight 1.
 Where nobody beside it has a weight, or its priority, it has the weight 1.
 
@@ -27,9 +28,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
+from fairopt.kubernetes.records import Pod
 from fairopt.kubernetes.scheduler_queues import Cluster, SchedulerQueues, by_name, check_parents, made, marked
 from fairopt.wording import figure, joined, named, plural
 
@@ -78,9 +81,6 @@ class KAI(SchedulerQueues):
                     account.note_of("queue", name, f"has a limit that is less than its quota of {resource}, and is its guarantee")
             guarantee = guarantees[name]
             lent = {resources[kind]: part["spec"].get("resources").get(kind).get("lendingLimit") for kind in resources}
-            if any(_weight(part, kind) != weights[name] for kind in resources):
-                of = "GPUs" if which == "gpu" else "CPUs"
-                account.note_of("queue", name, f"has different weights over quota for its resources: here it has one, that of {of}")
             self.queues.append(
                 made(
                     part,
@@ -98,6 +98,9 @@ class KAI(SchedulerQueues):
                     order="listed" if name in ordered else "fair",
                 )
             )
+        kinds = [kind for kind, resource in resources.items() if resource not in free]
+        self._weights = {name: {kind: _weight(part, kind) for kind in kinds} for name, part in listed.items()}
+        self._of, self._gpu, self._account = which, gpu, account
         self.queues.sort(key=lambda queue: -priorities[queue.name] if parents[queue.name] in ordered else 0)
         unlike = sorted(above for above, each in among.items() if above is not None and above not in ordered and len(each) > 1)
         if unlike:
@@ -105,6 +108,27 @@ class KAI(SchedulerQueues):
                 "KAI compares the priority of a queue with its siblings alone; here priorities are tiers of the whole cluster, so the "
                 f"children of {joined(unlike, 3)} also come before or after queues elsewhere"
             )
+
+    def see(self, pods: Sequence[Pod], above: Sequence[str | None]) -> list[str]:
+        """Give queues whose pods ask for no GPU the weight of CPUs; note other queues with several weights, and pods above other queues."""
+        parents = {queue.name: queue.parent for queue in self.queues}
+        asked: dict[str, bool] = {}  # whether pods below a queue ask for a GPU
+        for pod, within in zip(pods, above, strict=True):
+            gpus, name = bool(pod.cards) or bool(pod.request.get(self._gpu)), within
+            while name is not None:
+                asked[name] = asked.get(name, False) or gpus
+                name = parents[name]
+        settled = []
+        for queue in self.queues:
+            weights = self._weights[queue.name]
+            kind = "cpu" if asked.get(queue.name) is False and "cpu" in weights else self._of
+            own = weights.get(kind, 0.0)
+            settled.append(replace(queue, weight=own) if own and weights.get(self._of) else queue)
+            if len(set(weights.values())) > 1:
+                of = "GPUs" if kind == "gpu" else "CPUs"
+                self._account.note_of("queue", queue.name, f"has different weights over quota for its resources: here it has that of {of}")
+        self.queues = settled
+        return self.note_inner(pods, above)
 
     @staticmethod
     def reads(kind: str, group: str) -> bool:

@@ -149,7 +149,7 @@ class Kueue(SchedulerQueues):
         weights = self._weights.get(owner, {})
         return next((weight for name, weight in weights.items() if local.get(name, queue) == queue), 1.0)
 
-    def notes_on(self, pods: Sequence[Pod], above: Sequence[str | None]) -> list[str]:
+    def see(self, pods: Sequence[Pod], above: Sequence[str | None]) -> list[str]:
         """Return notes on pods that wait and ask for a resource that their ClusterQueue does not cover."""
         covered = {name: {resource for _, resource in node.nominal} | {"pods"} for name, node in self._nodes.items()}
         lacking: dict[str, dict[str, float]] = {}  # by resource and queue

@@ -56,7 +56,7 @@ def queues_of(
     system = given[0](of_system[given[0]], Cluster.of(nodes), account) if given else None
     pods = system.in_turn(_in_system(pods, system, users, account)) if system else list(pods)
     above = [system.queue_of(pod.part, pod.space) if system else None for pod in pods]
-    for note in system.notes_on(pods, above) if system else ():
+    for note in system.see(pods, above) if system else ():
         account.note(note)
     names = {queue.name for queue in system.queues} if system else set[str]()
     homeless = sum(queue is None for queue in above)

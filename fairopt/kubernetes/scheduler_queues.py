@@ -15,7 +15,7 @@ from fairopt.instance.queues import Order, Queue
 from fairopt.instance.tree import MOST_LEVELS, circle, circular, deepest, too_deep
 from fairopt.kubernetes.placement import Expression, Toleration
 from fairopt.kubernetes.records import Node, Pod, amounts_of, in_units
-from fairopt.wording import did_you_mean, joined
+from fairopt.wording import did_you_mean, joined, named, plural
 
 __all__ = ["Cluster", "Extra", "SchedulerQueues", "by_name", "check_parents", "in_cluster_units", "limited_resources", "made", "marked"]
 
@@ -103,9 +103,17 @@ class SchedulerQueues(ABC):
         """Return pods in the order in which they are served where a queue serves one after the other."""
         return list(pods)
 
-    def notes_on(self, pods: Sequence[Pod], above: Sequence[str | None]) -> list[str]:
-        """Return notes on pods that the scheduler would not start, though an instance may; ``above`` is the queue of each pod."""
+    def see(self, pods: Sequence[Pod], above: Sequence[str | None]) -> list[str]:
+        """Look at the pods, and return notes on those that the scheduler would not start; ``above`` is the queue of each pod."""
         return []
+
+    def note_inner(self, pods: Sequence[Pod], above: Sequence[str | None]) -> list[str]:
+        """Return a note on pods that wait in queues which have queues in them, where the scheduler starts none there."""
+        parents = {queue.parent for queue in self.queues}
+        inner = [queue for pod, queue in zip(pods, above, strict=True) if queue in parents and queue is not None and not pod.node]
+        where = joined([named(name) for name in dict.fromkeys(inner)], 3)
+        waiting = plural(len(inner), "pod waits", "pods wait")
+        return [f"{waiting} in {where}, with queues in it: {self.name} starts pods only in queues without any"] if inner else []
 
     def order_in(self, queue: str) -> Order:
         """Return the order of the owners in a queue, and of the shapes of an owner."""

@@ -85,16 +85,9 @@ class Volcano(SchedulerQueues):
         """Return whether objects of a kind belong to Volcano."""
         return (kind == "Queue" and group == "scheduling.volcano.sh") or (kind, group) == VOLCANO
 
-    def notes_on(self, pods: Sequence[Pod], above: Sequence[str | None]) -> list[str]:
+    def see(self, pods: Sequence[Pod], above: Sequence[str | None]) -> list[str]:
         """Return a note on pods in queues that have queues in them: the capacity plugin starts none of them."""
-        parents = {queue.parent for queue in self.queues}
-        inner = [queue for pod, queue in zip(pods, above, strict=True) if queue in parents and queue is not None and not pod.node]
-        if not inner or self.meaning != "surplus":
-            return []
-        return [
-            f"{plural(len(inner), 'pod waits', 'pods wait')} in {joined(list(dict.fromkeys(inner)), 3)}, which has queues in it: "
-            "Volcano's capacity plugin starts pods only in queues without any"
-        ]
+        return self.note_inner(pods, above) if self.meaning == "surplus" else []
 
     def closed(self, pod: Part, namespace: str, running: bool) -> str:
         """Return why a pod that waits asks for nothing: its queue is not open."""

@@ -256,7 +256,7 @@ def test_pods_of_volcano_in_queues_above_others(folder: Path) -> None:
     """The capacity plugin starts pods only in queues without queues in them."""
     text = volcano("p", "{deserved: {cpu: 4}}") + volcano("a", "{parent: p, deserved: {cpu: 3}}")
     notes = imported(folder, text, [pod("x", "lab", {MARK: "p"}), pod("y", "lab", {MARK: "a"})]).notes
-    assert any(note.startswith("1 pod waits in p, which has queues in it") for note in notes)
+    assert any(note.startswith("1 pod waits in p, with queues in it") for note in notes)
 
 
 def test_volcano_queues_with_weights(folder: Path) -> None:
@@ -400,7 +400,7 @@ def test_kai_queues(folder: Path) -> None:
     assert result.notion == "drfh:guarantees=surplus"
     texts = [
         '"b" has a limit that is less than its quota of nvidia.com/gpu',
-        "each of 2 queues (top and b) has different weights over quota for its resources: here it has one, that of GPUs",
+        "has different weights over quota for its resources: here it has that of GPUs",
         "the limit of memory is 0 or unset in 1 queue (b): KAI starts nothing there that asks for it; -1 is no limit",
     ]
     for text in texts:
@@ -497,9 +497,27 @@ def test_weight_0_of_kai_is_last(tmp_path: Path, weights: tuple[int, ...], tasks
     assert found.tasks_per_user == pytest.approx(tasks)
 
 
+def test_a_queue_that_asks_for_no_gpu_has_its_weight_of_cpus(folder: Path) -> None:
+    """KAI divides each resource by itself: of 40 cores, 3 to 1; c has the GPUs. Pods in a queue with queues in it do not start."""
+    text = kai(
+        "top",
+        "gpu: {quota: 0, limit: -1, overQuotaWeight: 1}, cpu: {quota: 0, limit: -1, overQuotaWeight: 1}, memory: {quota: -1, limit: -1}",
+    )
+    for name, weight in (("a", 3), ("b", 1), ("c", 1)):
+        share = f"gpu: {{quota: 0, limit: -1, overQuotaWeight: 1}}, cpu: {{quota: 0, limit: -1, overQuotaWeight: {weight}}}"
+        text += kai(name, f"{share}, memory: {{quota: -1, limit: -1}}", "parentQueue: top, ")
+    pods = [pod(f"{name}{n}", f"in-{name}", {"kai.scheduler/queue": name}) for name in "ab" for n in range(40)]
+    pods += [pod(f"c{n}", "in-c", {"kai.scheduler/queue": "c"}, gpu="1", cpu="0") for n in range(20)]
+    result = imported(folder, text, [*pods, pod("t", "above", {"kai.scheduler/queue": "top"}, cpu="0", gpu="9")])
+    found = dict(zip(result.owners, fo.solve(result.instance, result.notion).tasks_per_user, strict=True))
+    assert (found["in-a"], found["in-b"]) == pytest.approx((30, 10))
+    assert '"a" has different weights over quota for its resources: here it has that of CPUs' in result.notes
+    assert "1 pod waits in top, with queues in it: KAI starts pods only in queues without any" in result.notes
+
+
 def test_what_holds_of_many_queues_is_said_once(folder: Path) -> None:
     """Ten queues with weights that differ by resource, an unset limit and a quota of -1: a sentence each, with how many, and no more."""
-    unlike = "gpu: {quota: 1, limit: -1, overQuotaWeight: 2}, cpu: {quota: -1, limit: -1}, memory: {quota: -1}"
+    unlike = "gpu: {quota: 1, limit: -1, overQuotaWeight: 2}, cpu: {quota: 0, limit: -1}, memory: {quota: -1}"
     text = "".join(kai(f"q{k}", unlike) for k in range(10))
     result = imported(folder, text, [pod("p", "shop", {"kai.scheduler/queue": "q1"}, gpu="1")])
     assert [note.partition(" (")[0] for note in result.notes if "q1" in note or "q0" in note][:2] == [

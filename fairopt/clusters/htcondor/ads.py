@@ -42,7 +42,11 @@ class Ad:
 
     def get(self, name: str) -> Part:
         """Return an attribute; its value is None if it is missing."""
-        return self.part.get(self._names.get(name.lower(), name))
+        return self.part.get(self.spelled(name))
+
+    def spelled(self, name: str) -> str:
+        """Return the name of an attribute as the ad spells it."""
+        return self._names.get(name.lower(), name)
 
     def text(self, name: str, default: str | None = None) -> str:
         """Return a text."""

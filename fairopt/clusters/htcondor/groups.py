@@ -295,6 +295,13 @@ class Groups:
         """
         quotas = quotas_of(self.groups, self.cores, oversubscribed=self.oversubscribed)
         _note_scaled(self.groups, quotas, account)
+        empty = [group.name for group in self.groups if not quotas[group.name] and not group.surplus]
+        if empty:
+            account.note(
+                f"{joined([named(name) for name in empty], 3)}: without a quota, and accept no surplus: their jobs get nothing"
+                if len(empty) > 1
+                else f"{named(empty[0])}: without a quota, and accepts no surplus: its jobs get nothing"
+            )
         queues = []
         for group in self.groups:
             quota = quotas[group.name]

@@ -38,7 +38,7 @@ from fairopt.clusters.htcondor.groups import (
     limits_of_config,
     read_config,
 )
-from fairopt.clusters.htcondor.jobs import OWNERS, Job, read_job
+from fairopt.clusters.htcondor.jobs import OWNERS, Job, read_job, undefined_requests
 from fairopt.clusters.htcondor.priorities import read_priorities
 from fairopt.clusters.htcondor.requirements import Requirements
 from fairopt.clusters.htcondor.slots import Slot, read_slot, servers_of
@@ -234,6 +234,12 @@ def _note(jobs: Sequence[Job], unlimited: Mapping[str, int], account: Account) -
     several = sum(job.number > 1 for job in jobs)
     if several:
         account.note(f"{plural(several, 'parallel job')}, whose nodes need not start together here: a relaxation")
+    for name, number in Counter(name for job in jobs for name in undefined_requests(job.ad)).items():
+        least = "1" if name.lower() == "requestcpus" else "0"
+        account.note(
+            f"{plural(number, 'job states', 'jobs state')} {name} by what the ad does not have, such as an attribute of the machine: "
+            f"counted as {least}"
+        )
     for name, number in unlimited.items():
         account.note(
             f"{plural(number, 'job counts', 'jobs count')} in the concurrency limit {name}, which is in condor_config_val -dump "

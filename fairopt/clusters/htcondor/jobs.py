@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fairopt.clusters.htcondor.ads import Ad
-from fairopt.clusters.htcondor.expressions import is_expression
+from fairopt.clusters.htcondor.expressions import UNDEFINED, is_expression
 from fairopt.clusters.htcondor.slots import renamed
 from fairopt.clusters.json_export import Part
 
-__all__ = ["OWNERS", "Job", "name_of", "owner_of", "read_job", "request_of", "runs_outside"]
+__all__ = ["OWNERS", "Job", "name_of", "owner_of", "read_job", "request_of", "runs_outside", "undefined_requests"]
 
 OWNERS = ("submitter", "user", "group")
 _HOLDS, _WAITS = (2, 6, 7), (1,)  # running, transferring its output, suspended: it keeps its slot; idle
@@ -106,6 +106,12 @@ def request_of(ad: Ad) -> dict[str, float]:
     demand |= {"cpu": ad.number("RequestCpus", 1.0), "gpu": ad.number("RequestGPUs", 0.0)}
     demand["memory"] = ad.number("RequestMemory", 0.0) / 1024
     return {name: amount for name, amount in demand.items() if amount}
+
+
+def undefined_requests(ad: Ad) -> list[str]:
+    """Return the requests whose expressions need what the ad does not have, such as an attribute of the machine."""
+    names = [name for name in ad.values if name.startswith("request") and name not in _NO_RESOURCES and is_expression(ad.values[name])]
+    return [ad.spelled(name) for name in names if ad.evaluated(name) is UNDEFINED]
 
 
 def read_job(ad: Ad, users: str) -> Job:

@@ -25,8 +25,9 @@ from fairopt.clusters.fields import Seen
 from fairopt.clusters.yarn.queue_fields import SETTING, SETTING_OF_ALL
 from fairopt.clusters.yarn.resources import Offer, as_answer, known_amount, total_of
 from fairopt.formats.xml_elements import Element
+from fairopt.instance.tolerances import WRITTEN
 from fairopt.instance.tree import MOST_LEVELS, too_deep
-from fairopt.wording import brief, did_you_mean, joined, named, plural
+from fairopt.wording import brief, did_you_mean, figure, joined, named, plural
 
 __all__ = ["capacity_info"]
 
@@ -172,6 +173,7 @@ class _File:
         for label, above in parts.items():
             kinds = {child: self._capacity(child, label, list(above.least)) for child in children}
             self._check_sum(parent, label, kinds)
+            self._check_amounts(parent, label, kinds, above.least)
             least: dict[str, dict[str, float]] = {child: {} for child in children}
             for resource, amount in above.least.items():
                 for child, own in _divided({child: kind.get(resource, ("", 0.0)) for child, kind in kinds.items()}, amount).items():
@@ -220,6 +222,17 @@ class _File:
             self.account.note(
                 f'the capacities of the queues in "{parent}"{where} add up to {max(sums):g} %, not to 100 %, which YARN refuses'
             )
+
+    def _check_amounts(self, parent: str, label: str, kinds: Mapping[str, _Kinds], least: Mapping[str, float]) -> None:
+        """Name amounts that add up to more than the queue above has: YARN refuses them in its legacy mode, and else scales them down."""
+        for resource, there in least.items():
+            together = sum(number for kind, number in (each.get(resource, ("", 0.0)) for each in kinds.values()) if not kind)
+            if together > there * (1 + WRITTEN):
+                where = f" on the nodes of {named(label)}" if label else ""
+                self.account.note(
+                    f'the queues in "{parent}"{where} state {figure(together)} {resource} together, and it has {figure(there)}: YARN '
+                    "refuses that, or scales them down (legacy-queue-mode false), as here"
+                )
 
     def _most(self, path: str, label: str, above: Mapping[str, float]) -> dict[str, float]:
         """Return the most that a queue may hold of each resource for which the file says it."""

@@ -67,8 +67,7 @@ def queues_of(path: str | os.PathLike[str], offers: Sequence[Offer], account: Ac
     if kind == "capacityScheduler":
         queues = _capacity(info, None, offers, account, users)
         _note_states(info, account)
-        system, excess = "YARN's Capacity Scheduler", "YARN refuses such a configuration, or scales them down (legacy-queue-mode)"
-        found = Forest(tuple(_first_by_priority(info, queues, account)), system=system, excess=excess)
+        found = Forest(tuple(_first_by_priority(info, queues, account)), system="YARN's Capacity Scheduler")
     elif kind == "fairScheduler":
         root = info["rootQueue"]
         system = "YARN's Fair Scheduler"

@@ -74,6 +74,16 @@ NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION = {allowed}
     assert any("HTCondor scales them: chemistry 10 to 5 and physics 20 to 10" in note for note in found.notes) != allowed
 
 
+def test_groups_without_a_quota_are_said(tmp_path: Path) -> None:
+    """HTCondor gives them nothing where they accept no surplus."""
+    jobs = [*many(1, "ada", "g"), *many(2, "ben")]
+    found = import_ads(tmp_path, [slot("slot1@w", 16)], jobs, "GROUP_NAMES = g\nGROUP_ACCEPT_SURPLUS = False\n")
+    assert solved(found) == {"g.ada": 0, "ben": 16}
+    assert "g: without a quota, and accepts no surplus: its jobs get nothing" in found.notes
+    open_to_all = import_ads(tmp_path, [slot("slot1@w", 16)], jobs, "GROUP_NAMES = g\nGROUP_ACCEPT_SURPLUS = True\n")
+    assert not any("without a quota" in note for note in open_to_all.notes)
+
+
 def test_priority_factors_are_weights(tmp_path: Path) -> None:
     """A factor of 500 is twice the weight of 1,000: of 12 cores 8 and 4; a ceiling of 3 is a limit. All three forms say the same."""
     jobs = [*many(1, "ada"), *many(2, "ben")]

@@ -90,6 +90,15 @@ def test_requests_that_are_expressions(tmp_path: Path) -> None:
     assert import_ads(tmp_path, [slot("slot1@w")], odd, lenient=True).instance.tasks.tolist() == [1]
 
 
+def test_requests_that_need_the_machine_are_said(tmp_path: Path) -> None:
+    """A job that asks for all CPUs of a machine, and one whose memory is undefined: counted with the least, which a note says."""
+    jobs = [job(1, cpus="/Expr(TARGET.TotalSlotCpus)/"), job(2, memory="/Expr(MemoryUsage * 2)/"), job(3, memory="/Expr(2 * 512)/")]
+    found = import_ads(tmp_path, [slot("slot1@w")], jobs)
+    told = [note for note in found.notes if "by what the ad does not have" in note]
+    assert [note.partition(" by")[0] for note in told] == ["1 job states RequestCpus", "1 job states RequestMemory"]
+    assert [note.rpartition(" ")[2] for note in told] == ["1", "0"]
+
+
 def test_requirements_say_where(tmp_path: Path) -> None:
     """With all that slots have, not what is left; undefined for one slot is not met there; what cannot be evaluated is named."""
     slots = [

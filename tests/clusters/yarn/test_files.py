@@ -84,6 +84,18 @@ def test_absolute_amounts(tmp_path: Path) -> None:
     assert any('"a" is guaranteed more than its limit' in note for note in found.notes)
 
 
+def test_amounts_that_exceed_the_queue_above(tmp_path: Path) -> None:
+    """Hadoop's own test: a child with 100 GiB in a parent with 50. Here 9 and 3 in 8 become 6 and 2, and a note has both sums."""
+    text = capacity_file(
+        "root.queues = p,q", "root.p.queues = a,b",
+        "root.p.capacity = [memory=8192,vcores=8]", "root.q.capacity = [memory=8192,vcores=8]",
+        "root.p.a.capacity = [memory=9216,vcores=9]", "root.p.b.capacity = [memory=3072,vcores=3]",
+    )  # fmt: skip
+    found = imported(tmp_path, text, [asking(name, 99, 1) for name in ("a", "b", "q")])
+    assert shares(found) == {"p.a": 6, "p.b": 2, "q": 8}
+    assert sum('the queues in "root.p" state 12' in note and "it has 8: YARN refuses that" in note for note in found.notes) == 2
+
+
 def test_vectors_mix_amounts_percentages_and_weights(tmp_path: Path) -> None:
     """Of 16 cores: a has 4, b 25 % = 4, and c and d 1 : 3 of the other 8. Of 16 GiB: a 8, c and d 1 : 1 of the other 8."""
     text = capacity_file(
