@@ -6,6 +6,7 @@ are the sums of a user's columns. Nothing of it knows fairopt's programs.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,7 +16,7 @@ from reference import exact, simplex
 
 from fairopt.instance import Instance
 
-__all__ = ["Model", "leximin", "of_cluster", "of_flows", "pinned", "pop"]
+__all__ = ["Model", "in_bins", "leximin", "of_cluster", "of_flows", "partial_allocation", "pinned", "pop", "swan", "water_filling"]
 
 Line = list[Fraction]
 
@@ -126,3 +127,77 @@ def _some(model: Model, columns: Sequence[int]) -> Model:
         level=[model.level[j] for j in columns],
         rows=[[row[j] for j in columns] for row in model.rows],
     )
+
+
+def in_bins(model: Model, ends: Sequence[Fraction]) -> tuple[Line, Line]:
+    """The totals of bins in turn, sum over users of min(level, end), and levels that have all of them."""
+    totals: Line = []
+    columns, point = len(model.user), list[Fraction]()
+    members = sorted(set(model.user))
+    for end in ends:
+        bins = [*ends[: len(totals)], end]
+        width = columns + len(members) * len(bins)
+        rows, bounds = [[*row, *[Fraction(0)] * (width - columns)] for row in model.rows], list(model.bounds)
+        sums = [[Fraction(0)] * width for _ in bins]
+        for (b, top), (j, n) in itertools.product(enumerate(bins), enumerate(members)):
+            unit = [Fraction(0)] * width
+            unit[columns + b * len(members) + j] = sums[b][columns + b * len(members) + j] = Fraction(1)
+            rows += [unit, [*(-each for each in model.level_row(n)), *unit[columns:]]]
+            bounds += [top, Fraction(0)]
+        for b, total in enumerate(totals):
+            rows.append([-each for each in sums[b]])
+            bounds.append(-total)
+        total, point = simplex.maximise(sums[-1], rows, bounds)
+        totals.append(total)
+    return totals, model.levels(point[:columns])
+
+
+def swan(model: Model, ends: Sequence[Fraction]) -> Line:
+    """Levels of SWAN's iterations: levels up to each end in turn; who misses one stays where it is."""
+    fixed: dict[int, Fraction] = {}
+    members, floor, level = set(model.user), Fraction(0), list[Fraction]()
+    for end in ends:
+        rows, bounds = list(model.rows), list(model.bounds)
+        for n in members:
+            low, high = (fixed[n], fixed[n]) if n in fixed else (floor, end)
+            rows += [model.level_row(n), [-each for each in model.level_row(n)]]
+            bounds += [high, -low]
+        level = model.levels(simplex.maximise(model.level, rows, bounds)[1][: len(model.user)])
+        fixed |= {n: level[n] for n in members if n not in fixed and level[n] < end}
+        floor = end
+        if len(fixed) == len(members):
+            break
+    return level
+
+
+def water_filling(model: Model, rounds: int) -> Line:
+    """Levels of water-filling by pairs: all rise, one row after another is full; then again with the parts that each pair got."""
+    parts = [Fraction(1, model.user.count(n)) for n in model.user]
+    level: Line = []
+    for _ in range(rounds):
+        speed = [part / each for part, each in zip(parts, model.level, strict=True)]
+        x, rising = [Fraction(0)] * len(speed), {j for j, value in enumerate(speed) if value}
+        while rising:
+            room = {}
+            for k, (row, bound) in enumerate(zip(model.rows, model.bounds, strict=True)):
+                if load := sum((row[j] * speed[j] for j in rising), Fraction(0)):
+                    held = sum((row[j] * x[j] for j in range(len(x)) if j not in rising), Fraction(0))
+                    room[k] = (bound - held) / load
+            k = min(room, key=lambda each: room[each])
+            for j in [j for j in rising if model.rows[k][j]]:
+                x[j] = speed[j] * room[k]
+                rising.discard(j)
+        level = model.levels(x)
+        parts = [value * each / level[n] for value, each, n in zip(x, model.level, model.user, strict=True)]
+    return level
+
+
+def partial_allocation(utilities: Line, without: Sequence[Line]) -> list[float]:
+    """The part that each user gets, of utilities of proportional fairness with equal weights, and of those without each user."""
+    found = []
+    for n, others in enumerate(without):
+        part = Fraction(1)
+        for m, (mine, alone) in enumerate(zip(utilities, others, strict=True)):
+            part *= mine / alone if m != n else 1
+        found.append(float(part))
+    return found

@@ -5,14 +5,23 @@ of it (``guarantee``). To add one of your own::
 
     fo.BASELINES["mine"] = Mine
 
-===================  =====================================================================================
-``baseline``         `Baseline`, what each of them is, and `Case`, what it is asked about
-``approximating``    instance, notion and baseline -> `fairopt.Allocation`: refusals, the check of all limits
-``parts``            parts of a program, solved exactly
-``pop``              users dealt at random into parts
-``rounding``         whole tasks from fractions
-``pinning``          small demands on their first server, the others exactly
-===================  =====================================================================================
+======================  =====================================================================================
+``baseline``            `Baseline`, what each of them is, and `Case`, what it is asked about
+``approximating``       instance, notion and baseline -> `fairopt.Allocation`: refusals, the check of all limits
+``parts``               parts of a program, solved exactly
+``level_programs``      linear programs over levels
+``bins``                bins of levels, filled one after another or in one program
+``filling_pairs``       water-filling of pairs of users and servers
+``rounding``            whole tasks from fractions
+``pop``                 users dealt at random into parts
+``geometric_binning``   bins that end at T, ratio T, ratio^2 T, ...
+``equal_binning``       bins to each of which as many users belong
+``water_filling``       a single pass, or to its fixed point
+``partial_allocation``  parts of proportional fairness that make lies useless
+``swan``                bounds on levels that rise by a ratio
+``pooled``              the notion on the pooled cluster, rounded greedily
+``pinning``             small demands on their first server, the others exactly
+======================  =====================================================================================
 """
 
 from __future__ import annotations
@@ -21,15 +30,21 @@ from typing import Any
 
 from fairopt.registry import Registry
 from fairopt.scheduling.baselines.baseline import Baseline, Case
+from fairopt.scheduling.baselines.equal_binning import EqualBinning
+from fairopt.scheduling.baselines.geometric_binning import GeometricBinning
+from fairopt.scheduling.baselines.partial_allocation import PartialAllocation
 from fairopt.scheduling.baselines.pinning import Pinning
+from fairopt.scheduling.baselines.pooled import Pooled
 from fairopt.scheduling.baselines.pop import POP
+from fairopt.scheduling.baselines.swan import SWAN
+from fairopt.scheduling.baselines.water_filling import WaterFilling
 
 __all__ = ["BASELINES", "Baseline", "Case", "baseline_of"]
 
 BASELINES: Registry[type[Baseline]] = Registry(
     "baseline",
     "",
-    {baseline.name: baseline for baseline in (POP, Pinning)},
+    {baseline.name: baseline for baseline in (POP, GeometricBinning, EqualBinning, WaterFilling, PartialAllocation, SWAN, Pooled, Pinning)},
     lambda entry: (
         "" if isinstance(entry, type) and issubclass(entry, Baseline) else "it must be a subclass of fairopt.scheduling.baselines.Baseline"
     ),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,7 +19,6 @@ from fairopt.models import Notion, ShareNotion, Sharing
 from fairopt.program import Feature, Program
 from fairopt.solving.answer import unexpanded
 from fairopt.validation import is_number, is_whole_number
-from fairopt.wording import did_you_mean, joined
 
 __all__ = ["Baseline", "Case"]
 
@@ -65,6 +63,14 @@ class Case:
         """Weights by which levels are divided, (users,): 1 where the share has the weights in it."""
         weights = self.instance.weights
         return weights if weights.ndim == 1 else np.ones(self.instance.n_users)
+
+    @property
+    def level_of_all_tasks(self) -> FloatArray:
+        """The level at which each user has all its tasks, (users,), on the servers where they are worth most; inf without a task limit."""
+        best = np.zeros(self.instance.n_users)
+        np.maximum.at(best, self.program.pair_users, self.program.utilities)
+        limited = np.isfinite(self.instance.tasks)
+        return np.where(limited, best * np.where(limited, self.instance.tasks, 0.0) / self.weights, np.inf)
 
     def levels(self, x: FloatArray) -> FloatArray:
         """Return U[n] / phi[n], (users,)."""
@@ -117,11 +123,11 @@ class Baseline(ABC):
         """Return the names of the options."""
         return [field.name for field in dataclasses.fields(cls)] if dataclasses.is_dataclass(cls) else []
 
-    def require_whole_number(self, option: str, least: int, most: int) -> None:
-        """Refuse an option that is no whole number from ``least`` to ``most``."""
+    def require_whole_number(self, option: str, least: int, most: int, instead: str = "") -> None:
+        """Refuse an option that is no whole number from ``least`` to ``most``; ``instead`` ends the message."""
         value = getattr(self, option)
         if not is_whole_number(value) or not least <= value <= most:
-            self._refuse(option, f"a whole number from {least} to {most}")
+            self._refuse(option, f"a whole number from {least} to {most}{instead}")
 
     def require_number(self, option: str, least: float, most: float) -> None:
         """Refuse an option that is no number from ``least`` to ``most``."""
@@ -134,12 +140,6 @@ class Baseline(ABC):
         value = getattr(self, option)
         if not is_number(value) or not value > than:
             self._refuse(option, f"a number above {than:g}")
-
-    def require_word(self, option: str, words: Sequence[str]) -> None:
-        """Refuse an option that is none of some words."""
-        value = getattr(self, option)
-        if value not in words:
-            self._refuse(option, f"{joined(words)}{did_you_mean(str(value), words)}")
 
     def _refuse(self, option: str, wanted: str) -> None:
         raise Unsupported(f'the option {option} of "{self.name}" is {getattr(self, option)!r}; give {wanted}')

@@ -124,9 +124,5 @@ class POP(Baseline):
 
 def _loads(case: Case) -> FloatArray:
     """Return the share that each user could have alone, (users,), at most that of all its tasks."""
-    program, tasks = case.program, case.instance.tasks
-    alone = program.per_user(program.utilities * program.largest())
-    best = np.zeros(alone.size)
-    np.maximum.at(best, program.pair_users, program.utilities)
-    limited = np.isfinite(tasks)
-    return np.minimum(alone, np.where(limited, best * np.where(limited, tasks, 0.0), np.inf))
+    alone = case.program.per_user(case.program.utilities * case.program.largest())
+    return np.minimum(alone, case.level_of_all_tasks * case.weights)

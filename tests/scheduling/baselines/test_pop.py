@@ -9,23 +9,12 @@ import numpy as np
 import pytest
 from instances import instance_of_everything
 from reference import approximations
+from support.baseline_cases import small_cluster
 
 import fairopt as fo
 from fairopt.scheduling.baselines import Case
 from fairopt.scheduling.baselines.pop import POP
 from fairopt.solving import checked
-
-
-def small_cluster(seed: int) -> fo.Instance:
-    """A random cluster of a few users and servers, some with a number of tasks."""
-    rng = np.random.default_rng(seed)
-    return fo.Instance(
-        rng.integers(4, 20, (3, 2)),
-        rng.integers(1, 5, (5, 2)),
-        weights=rng.integers(1, 4, 5),
-        counts=rng.integers(1, 3, 3),
-        tasks=np.where(rng.random(5) < 0.4, rng.integers(1, 6, 5), np.inf),
-    )
 
 
 @pytest.mark.parametrize("notion", ["drfh", "tsf", "cdrf"])
