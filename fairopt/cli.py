@@ -297,7 +297,11 @@ _PANELS = {  # sections of the help, and their commands: module, help in one lin
     "Choices": {
         "notions": ("registries", "List the notions of fairness: what each is, what is proved of it, and its source.", "--json"),
         "solvers": ("registries", "List the engines: what each solves, and how to install a missing one.", ""),
-        "placements": ("registries", "List the placements of schedules, and the criteria that are not notions.", ""),
+        "placements": (
+            "registries",
+            "List the placements of schedules, the criteria that are not notions, and the baselines.",
+            "",
+        ),
         "schedulers": ("registries", "List the schedulers that fairopt simulate follows.", ""),
     },
 }

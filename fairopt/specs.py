@@ -25,6 +25,7 @@ __all__ = [
     "NotionSpec",
     "OwnScheduler",
     "ScheduleSpec",
+    "divides_tasks",
     "kind_of",
     "options_of",
     "own_scheduler",
@@ -161,6 +162,18 @@ def kind_of(plan: Mapping[str, Any] | Allocation | OwnScheduler) -> str:
     if isinstance(plan, OwnScheduler | Allocation):
         return GIVEN
     return "greedy" if baseline_of(plan.get("placement"), {})[0] is None else "approximate"
+
+
+def divides_tasks(plan: Mapping[str, Any]) -> bool:
+    """Return whether these arguments of `schedule` are of a baseline that answers in fractions of tasks.
+
+    >>> [divides_tasks(read_schedule(spec)[1]) for spec in ("drfh:pop", "drfh:pooled", "drfh:best-fit")]
+    [True, False, False]
+    """
+    from fairopt.scheduling.baselines import baseline_of
+
+    own = baseline_of(plan.get("placement"), {})[0]
+    return own is not None and not own.whole and not plan.get("integral", False)
 
 
 def read_placement(spec: str | Placement) -> tuple[str, Placement | Chooser]:

@@ -10,7 +10,7 @@
     a table of notions and properties;
 ``{of-trees}``
     a table of notions and what they take of a tree of queues;
-``{placements}``, ``{engines}``
+``{placements}``, ``{baselines}``, ``{engines}``
     tables of those.
 """
 
@@ -40,6 +40,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("promised", PromisedTable)
     app.add_directive("of-trees", TreeTable)
     app.add_directive("placements", PlacementTable)
+    app.add_directive("baselines", BaselineTable)
     app.add_directive("engines", EngineTable)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -110,6 +111,16 @@ class PlacementTable(SphinxDirective):
         """Write a table as Markdown."""
         rows = ["| placement | which server | source |", "|---|---|---|"]
         rows += [f"| `{name}` | {kind.title} | {kind.source} |" for name, kind in fo.PLACEMENTS.items() if isinstance(kind, type)]
+        return self.parse_text_to_nodes("\n".join(rows))
+
+
+class BaselineTable(SphinxDirective):
+    """All baselines, with what is proved of each."""
+
+    def run(self) -> list[nodes.Node]:
+        """Write a table as Markdown."""
+        rows = ["| baseline | what it is, and its source | what is proved | for example |", "|---|---|---|---|"]
+        rows += [f"| `{name}` | {kind.title}. {kind.source} | {kind.guarantee} | `{kind.example}` |" for name, kind in fo.BASELINES.items()]
         return self.parse_text_to_nodes("\n".join(rows))
 
 

@@ -24,6 +24,8 @@ def proof_of(allocation: Allocation) -> str:
         if certificate.best_found and "bound" in allocation.details:
             value, bound = (figure(allocation.details[name], 6) for name in ("value", "bound"))
             stopped = f"; it reaches {value}, and no allocation more than {bound}: a gap of {figure(100 * allocation.details['gap'], 3)} %"
+        if guarantee := allocation.details.get("guarantee"):
+            stopped = f". Proved of {allocation.solver}: {guarantee}"
         beyond = f"kept to a relative error of {residual(certificate.feasibility)}" if certificate.feasibility else "all kept"
         return f"{certificate.qualifier.capitalize()}, so not an optimum. Limits recomputed: {beyond}{stopped}"
     if certificate.whole_tasks:

@@ -59,7 +59,7 @@ def words(known: Callable[[], Iterable[str]], *, listed: bool = False) -> Comple
 
 
 def _schedules() -> list[str]:
-    return [f"{criterion}:{placement}" for criterion in _criteria() for placement in fo.PLACEMENTS]
+    return [f"{criterion}:{placement}" for criterion in _criteria() for placement in (*fo.PLACEMENTS, *fo.BASELINES)]
 
 
 def _criteria() -> list[str]:

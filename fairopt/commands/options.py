@@ -108,7 +108,7 @@ Schedules = Annotated[
         metavar="A:B,C:D",
         autocompletion=completion.listed_schedules,
         help="Greedy schedules CRITERION:PLACEMENT; options as in drfh:best-fit:metric=l2, your own placement as drfh:mine.py:emptiest, "
-        "your own scheduler as mine.py:in_turn. See: fairopt placements.",
+        "your own scheduler as mine.py:in_turn. Baselines NOTION:BASELINE, as drfh:pop:parts=4. See: fairopt placements.",
     ),
 ]
 _OWN = "columns user, server, tasks, or a column user and a column for each server"

@@ -22,8 +22,8 @@ __all__ = ["listed", "notions", "placements", "print_list", "schedulers", "schem
 
 
 def placements(as_json: Json = False) -> None:
-    """List the placements of schedules, and the criteria that are not notions."""
-    entries: dict[str, Registry[Any]] = {"placement": fo.PLACEMENTS, "criterion": fo.CRITERIA}
+    """List the placements of schedules, the criteria that are not notions, and the baselines."""
+    entries = _of_schedules()
     if as_json:
         found = [
             _entry(name, entry, registry) | {"kind": kind, "source": getattr(entry, "source", "")}
@@ -132,12 +132,17 @@ def _notions() -> Iterator[Block]:
 
 
 def _placements() -> Iterator[Block]:
-    """Yield a table of `PLACEMENTS`, and of the criteria that are not notions."""
-    registries: dict[str, Registry[Any]] = {"placement": fo.PLACEMENTS, "criterion": fo.CRITERIA}
-    for title, registry in registries.items():
-        yield Table.of(listed(title, registry), _what(registry), spaced=True)
+    """Yield a table of `PLACEMENTS`, of the criteria that are not notions, and of `BASELINES`."""
+    for title, registry in _of_schedules().items():
+        more = [words("what is proved", (each.guarantee for each in registry.values()))] if title == "baseline" else []
+        yield Table.of(listed(title, registry), _what(registry), *more, spaced=True)
         yield GAP
     yield "Every notion that equalises a share is a criterion, too. List them with: fairopt notions"
+
+
+def _of_schedules() -> dict[str, Registry[Any]]:
+    """Return what a schedule is written with, by kind."""
+    return {"placement": fo.PLACEMENTS, "criterion": fo.CRITERIA, "baseline": fo.BASELINES}
 
 
 def _solvers() -> Iterator[Block]:

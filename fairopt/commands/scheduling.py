@@ -49,7 +49,8 @@ def schedule(
             metavar="A:B",
             autocompletion=completion.schedules,
             help="CRITERION:PLACEMENT, such as drfh:best-fit or drfh:best-fit:metric=l2. The criterion (a notion that equalises a share, "
-            "or rpsdsf) chooses the next user, the placement the server. Your own scheduler: mine.py:in_turn. Default: drfh:first-fit. "
+            "or rpsdsf) chooses the next user, the placement the server. NOTION:BASELINE, such as drfh:pop:parts=4: an approximation that "
+            "papers compare with. Your own scheduler: mine.py:in_turn. Default: drfh:first-fit. "
             "See: fairopt notions, fairopt placements.",
         ),
     ] = None,
@@ -78,6 +79,7 @@ def schedule(
     only: Only = None,
     sharing: Sharing = None,
     exact: Exact = False,
+    integral: Annotated[bool, typer.Option("--integral", help="Round the answer of a baseline to whole tasks.")] = False,
     changes: Changes = None,
     rules: Rules = None,
     as_json: Json = False,
@@ -92,7 +94,8 @@ def schedule(
 ) -> None:
     """Fill the servers of FILE with whole tasks, one at a time, as a scheduler does.
 
-    The result is greedy: it is feasible, but not the optimum that fairopt solve finds.
+    The result is greedy: it is feasible, but not the optimum that fairopt solve finds. A baseline, such as drfh:pop, approximates that
+    optimum as its paper does, in fractions of tasks.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     choice = choose_users(form, shown, sort, top)
@@ -117,6 +120,7 @@ def schedule(
         "seed": seed,
         "stop": stop,
         "exact": exact or None,
+        "integral": integral or None,
         **counts(resource_weights, only),
     }
     options: dict[str, Any] = {word: value for word, value in given.items() if value is not None}

@@ -31,8 +31,8 @@ def worst_case(
         typer.Argument(
             metavar="A:B",
             autocompletion=completion.schedules,
-            help="Greedy schedule CRITERION:PLACEMENT, such as drfh:best-fit or drfh:best-fit:metric=cosine. See: fairopt placements. With "
-            "--cluster, also a notion such as uniform, whose exact answer is measured.",
+            help="Greedy schedule CRITERION:PLACEMENT, such as drfh:best-fit or drfh:best-fit:metric=cosine, or NOTION:BASELINE, such as "
+            "drfh:pop. See: fairopt placements. With --cluster, also a notion such as uniform, whose exact answer is measured.",
         ),
     ],
     notion: Annotated[

@@ -3,7 +3,7 @@
 A file has a ``title``, a ``source``, and
 
 ``[instances.NAME]``
-    The arguments of `Instance`. Numbers may be fractions in quotes: "2/3".
+    The arguments of `Instance`. Numbers may be fractions in quotes: "2/3". Or ``links`` and ``flows`` of `Instance.from_paths`.
 ``[[result]]``
     ``id``; ``what``, a few words; ``instance``; ``citation``, the place in the paper. A ``notion`` (solved exactly) or an ``algorithm``
     computes the result, with ``options``. ``quantity`` names the part of the result that is compared (default "tasks"). ``published`` holds
@@ -37,7 +37,7 @@ from fairopt.instance.fractions import ExactArray, fraction_of
 
 __all__ = ["PAPERS", "Paper", "Result", "read"]
 
-PAPERS = ("drf", "drfh", "psdsf", "kesidis", "bbf", "pdrf", "gavel")
+PAPERS = ("drf", "drfh", "psdsf", "kesidis", "bbf", "pdrf", "gavel", "metaopt")
 
 _EXACT = 1e-9
 
@@ -87,8 +87,10 @@ def read(name: str) -> Paper:
 
 
 def _instance(arguments: dict[str, Any]) -> Instance:
-    numbers: dict[str, Any] = {name: value if name == "eligibility" else _fractions(value) for name, value in arguments.items()}
-    return Instance(**numbers)
+    network = [arguments[name] for name in ("links", "flows") if name in arguments]
+    others = {name: value for name, value in arguments.items() if name not in ("links", "flows")}
+    numbers: dict[str, Any] = {name: value if name == "eligibility" else _fractions(value) for name, value in others.items()}
+    return Instance.from_paths(*network).replace(**numbers) if network else Instance(**numbers)
 
 
 def _result(entry: dict[str, Any]) -> Result:

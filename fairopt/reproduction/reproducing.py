@@ -120,6 +120,8 @@ QUANTITIES: dict[str, Callable[[Instance, Any, Any], Any]] = {
     "used": lambda instance, tasks, shares: tasks.sum(axis=1) @ instance.demands,
     "placed": lambda instance, tasks, shares: tasks,
     "unused": lambda instance, tasks, shares: instance.row_capacity - tasks.T @ instance.demands,
+    "total": lambda instance, tasks, shares: tasks.sum(keepdims=True)[0],
+    "lost": lambda instance, tasks, shares: solve(instance, "efficiency").tasks.sum(keepdims=True)[0] - tasks.sum(keepdims=True)[0],
     "left": lambda instance, tasks, shares: instance.total_capacity - tasks.sum(axis=1) @ instance.demands,
     "work": lambda instance, tasks, shares: (tasks if instance.speeds_given is None else tasks * instance.speeds_given).sum(axis=1),
     "rates": lambda instance, tasks, shares: instance.rates,

@@ -11,8 +11,7 @@ import numpy as np
 from fairopt.errors import Unsupported
 from fairopt.models import NOTIONS, Notion, Sharing
 from fairopt.registry import is_reference, words
-from fairopt.scheduling import Baseline as Approximation
-from fairopt.scheduling import planned, schedule
+from fairopt.scheduling import schedule
 from fairopt.simulation.baselines.options import Baseline, Known, baseline_of, remembers, seconds_of
 from fairopt.simulation.billing import BillingLike, billing_of
 from fairopt.simulation.following import Following
@@ -23,7 +22,7 @@ from fairopt.simulation.schedulers import no_scheduler
 from fairopt.simulation.streams import Streams
 from fairopt.solvers import Turns
 from fairopt.solving import notion_of
-from fairopt.specs import OwnScheduler, kind_of, options_of, own_scheduler, read_notion, read_schedule
+from fairopt.specs import OwnScheduler, divides_tasks, kind_of, options_of, own_scheduler, read_notion, read_schedule
 from fairopt.wording import did_you_mean
 
 __all__ = ["Asynchronous", "knowing", "scheduler_of", "takes_usage"]
@@ -113,9 +112,7 @@ def scheduler_of(spec: Any) -> tuple[str, Plan]:
 
 def _fluid_baseline(name: str, plan: dict[str, Any]) -> OwnScheduler:
     """Return a baseline as a scheduler that is asked at every event."""
-    baseline = planned(**plan)[0]
-    assert isinstance(baseline, Approximation)
-    if baseline.whole or plan.get("integral"):
+    if not divides_tasks(plan):
         raise Unsupported(
             f'"{name}" gives whole tasks anew at every event, and would stop tasks and move them; leave integral out, or use a greedy '
             "schedule such as drfh:best-fit"

@@ -133,6 +133,7 @@ def test_experiments_are_the_papers_with_results_and_the_trials() -> None:
         "bbf",
         "pdrf",
         "gavel",
+        "metaopt",
         "drfh-table-1",
         "psdsf-figure-6",
         "memory",

@@ -25,7 +25,7 @@ from fairopt.scheduling import schedule as fill_servers
 from fairopt.scheduling.baselines import Baseline
 from fairopt.solvers import choose
 from fairopt.solving import checked, formulate, solve
-from fairopt.specs import OwnScheduler, read_notion, read_schedule
+from fairopt.specs import OwnScheduler, divides_tasks, read_notion, read_schedule
 
 __all__ = ["MEASURES", "Objective", "Schedule", "Subject", "has_whole_optimum", "objective_of", "scheduler"]
 
@@ -117,7 +117,7 @@ class Subject:
     @property
     def is_divisible(self) -> bool:
         """Does it answer in fractions of tasks?"""
-        return self.notion is not None and not (self.baseline is not None and self.baseline.whole)
+        return divides_tasks(self.run.arguments) if isinstance(self.run, _Filler) else self.notion is not None
 
 
 def objective_of(run: Callable[[Instance], Any], notion: Notion, measure: str, integral: bool | None, size: SmallInstances) -> Objective:

@@ -304,6 +304,8 @@ def worst_case(
     measure = measure or "worst"
     subject = Subject.of(schedule)
     name, run, criterion = subject.name, subject.run, subject.criterion
+    if exact and subject.baseline is not None:
+        raise Unsupported(f'"{name}" computes in floats, and nothing is proved of it in fractions; leave exact out')
     integral = False if integral is None and subject.is_divisible else integral
     if notion is None and (criterion is None or (isinstance(criterion, str) and criterion not in NOTIONS)):
         raise Unsupported(f'name the notion that "{name}" is measured against, such as notion="drfh"')

@@ -25,7 +25,7 @@ def worst_case_blocks(worst: WorstCase, seconds: float | None = None, *, exact: 
     yield Note(f", {'whole' if found.whole else 'divisible'} tasks", f"{worst.name} against {found.notion}")
     yield GAP
     own, best = worst.in_fractions or (worst.schedule.tasks, worst.exact.tasks)
-    yield from _allocations(instance, own, best, "greedy")
+    yield from _allocations(instance, own, best, worst.schedule.certificate.qualifier or "given")
     yield str(found)
     size = f"{plural(worst.tries, 'instance')} tried, seed {worst.seed}"
     stopped = {"": "", "time limit": ", stopped by the time limit", "interrupted": ", interrupted"}[worst.stopped]

@@ -376,8 +376,8 @@ KINDS: dict[str, Schema] = {
     ),
     "placements": _listing(
         "placements",
-        "The placements of schedules, and the criteria that are not notions.",
-        _ENTRY | {"kind": text("placement or criterion."), "source": text("Where it is published.")},
+        "The placements of schedules, the criteria that are not notions, and the baselines.",
+        _ENTRY | {"kind": text("placement, criterion or baseline."), "source": text("Where it is published.")},
     ),
     "schedulers": _listing(
         "schedulers",

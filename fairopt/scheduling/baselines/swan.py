@@ -75,14 +75,15 @@ class SWAN(Baseline):
         program = LevelProgram.of(case, first)
         own = program.levels[program.members]
         level, rising = np.zeros(program.members.size), np.ones(program.members.size, bool)
-        point, iterations = np.zeros(0), 0
+        y, iterations = np.zeros(0), 0
         for bound in geometric_ends(case, first, self.ratio, self.name) / first:
             low = level * (1 - np.where(rising, NOTHING, REACHED))  # the last digits of a linear program
             high = np.where(rising, bound, level)
             goal: FloatArray = np.asarray(own.sum(axis=0), float).ravel()
             point = program.largest(goal, sp.vstack([own, -own]), np.concatenate([high, -low]), np.ones(goal.size))
-            level, iterations = np.asarray(own @ point), iterations + 1
+            y = program.feasible(point)
+            level, iterations = np.asarray(own @ y), iterations + 1
             rising &= level >= bound * (1 - REACHED)
             if not rising.any():
                 break
-        return case.tasks(program.tasks(program.feasible(point))), {"iterations": iterations}
+        return case.tasks(program.tasks(y)), {"iterations": iterations}
