@@ -281,6 +281,11 @@ _PANELS = {  # sections of the help, and their commands: module, help in one lin
             "Draw a random instance and write it; without SPEC, list the generators.",
             "constrained:of=google:users=50:rate=0.2 --seed 1 -o cluster.yaml",
         ),
+        "formulate": (
+            "formulating",
+            "Write the program of a notion on FILE, for other solvers or to read.",
+            "examples/drfh-figure-1.yaml --notion efficiency -o model.mps",
+        ),
         "schema": (
             "registries",
             "Print the JSON Schema of instance files, or of results, for editors and validators.",

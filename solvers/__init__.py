@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from fairopt.solvers.via_highs.under_rules import able_users
     from fairopt.solvers.via_highs.warm_start import RepeatedLevels
     from fairopt.solvers.via_pyomo.engine import to_model
+    from fairopt.solvers.via_pyomo.files import model_files
 
 __all__ = [
     "EXACT_GOALS",
@@ -60,6 +61,7 @@ __all__ = [
     "fill_lowest_first",
     "fill_lowest_in_fractions",
     "largest_exactly",
+    "model_files",
     "pack_servers",
     "pareto_frontier",
     "place_arrivals",
@@ -100,5 +102,6 @@ __getattr__ = door(  # a name is imported when it is first used: nobody needs ev
         "via_highs.placement": ["Placed", "pack_servers", "place_numbers", "place_whole"],
         "via_highs.warm_start": ["RepeatedLevels"],
         "via_pyomo.engine": ["to_model"],
+        "via_pyomo.files": ["model_files"],
     },
 )
