@@ -49,7 +49,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -63,6 +63,7 @@ from fairopt.instance.by_server import work_in_words
 from fairopt.instance.queues import Queue
 from fairopt.instance.tolerances import NOTHING
 from fairopt.models import NOTIONS, Sharing, default_sharing
+from fairopt.processes.crew import Crew, check_workers
 from fairopt.results import plain, result
 from fairopt.show.drawing import ShowsItself, draw
 from fairopt.solvers import able_users, pareto_frontier
@@ -242,6 +243,9 @@ def frontier(
     of: Literal["tasks", "shares"] = "tasks",
     sharing: Sharing | None = None,
     time_limit: float | None = None,
+    workers: int = 1,
+    backend: str = "loky",
+    address: str | None = None,
     done: Callable[[str], object] | None = None,
 ) -> Frontier:
     """Compute the exact frontier of total and smallest share, and allocations to compare with it.
@@ -264,6 +268,8 @@ def frontier(
         For the frontier and for all points.
     time_limit : float, optional
         Seconds for each point, and for the frontier.
+    workers, backend, address
+        Workers that compute the points, as `fairopt.study` takes them; the default is this process alone.
     done : function, optional
         Called with the name of each point, and with "frontier", when it is finished.
 
@@ -284,6 +290,7 @@ def frontier(
     if of not in ("tasks", "shares"):
         raise Unsupported(f'the alpha-fair points cannot be of "{of}"; use "tasks" or "shares"')
     check_time_limit(time_limit)
+    check_workers(workers, backend, address)
     _check_tree(instance)
     how = default_sharing(instance) if sharing is None else sharing
     asked = list(NOTIONS) if notions is None else [notions] if isinstance(notions, str) else notions
@@ -307,13 +314,16 @@ def frontier(
     if done is not None:
         done("frontier")
     names: dict[str, int] = {}
-    points = []
+    asked_for: list[_Asked] = []
     for name, kind, task in tasks:
         names[name] = names.get(name, 0) + 1
-        unique = name if names[name] == 1 else f"{name} ({names[name]})"
-        points.append(found.point(unique, kind, task))
-        if done is not None:
-            done(unique)
+        asked_for.append((name if names[name] == 1 else f"{name} ({names[name]})", kind, task))
+    points: dict[int, FrontierPoint] = {}
+    with Crew(workers, backend, address) as crew:
+        for position, point in crew.each(found.point, asked_for, _lost_point):
+            points[position] = point
+            if done is not None:
+                done(point.name)
     question = {
         "alphas": alphas,
         "notions": asked,
@@ -323,7 +333,7 @@ def frontier(
         "sharing": how,
         "time_limit_s": time_limit,
     }
-    return Frontier(instance, how, of, found.vertices, found.gap, tuple(points), plain(question))
+    return Frontier(instance, how, of, found.vertices, found.gap, tuple(points[j] for j in range(len(points))), plain(question))
 
 
 def _check_tree(instance: Instance) -> None:
@@ -358,6 +368,14 @@ def _no_request(instance: Instance) -> Allocation:
     raise Unsupported(f'it divides whole requests, and "{user}" has no number of tasks; give tasks, or name the notion')
 
 
+_Asked: TypeAlias = tuple[str, str, Callable[[], Allocation]]  # name, kind, and what computes the point
+
+
+def _lost_point(asked: _Asked, why: str) -> FrontierPoint:
+    """Return what stands in the place of a point whose computation has ended its worker."""
+    return FrontierPoint(asked[0], asked[1], f"computing it ended its worker twice, the second time alone: {why}")
+
+
 class _Exact:
     """The frontier; measures points against it."""
 
@@ -382,7 +400,8 @@ class _Exact:
         free = float((instance.tasks[idle] * np.where(instance.eligibility, instance.speeds, 0)[idle].max(axis=1)).sum())
         self.vertices, self.gap = pareto.vertices + np.array([free, 0.0]), pareto.gap
 
-    def point(self, name: str, kind: str, task: Callable[[], Allocation]) -> FrontierPoint:
+    def point(self, asked: _Asked) -> FrontierPoint:
+        name, kind, task = asked
         started = time.perf_counter()
         try:
             allocation = task()

@@ -10,6 +10,7 @@ import typer
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import Bar, choose_form, draw, hand_over, work
+from fairopt.commands.crews import Address, Backend, Workers
 from fairopt.commands.options import Changes, File, Json, Output, Rules, Schedules, Sharing, read_instance, words
 from fairopt.commands.outputs import Written
 from fairopt.reporting import tables
@@ -38,6 +39,9 @@ def frontier(
     schedules: Schedules = "",
     sharing: Sharing = None,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of each allocation.")] = None,
+    workers: Workers = 1,
+    backend: Backend = "loky",
+    address: Address = None,
     changes: Changes = None,
     rules: Rules = None,
     as_json: Json = False,
@@ -67,6 +71,9 @@ def frontier(
             of=of,
             sharing=sharing,
             time_limit=time_limit,
+            workers=workers,
+            backend=backend,
+            address=address,
             done=lambda name: bar.advance(),
         ),
         bar,

@@ -12,6 +12,7 @@ import typer
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import Bar, check_instance, check_page, choose_form, draw, hand_over, table_form, work
+from fairopt.commands.crews import Address, Backend, Workers
 from fairopt.commands.options import (
     ClusterChanges,
     Guarantees,
@@ -109,6 +110,9 @@ def history(
     ] = None,
     resume: Resume = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of random moments.")] = 0,
+    workers: Workers = 1,
+    backend: Backend = "loky",
+    address: Address = None,
     lenient: Annotated[
         bool, typer.Option("--lenient", help="Leave out bad records and unknown owners, and count them; allow jobs to exceed capacity.")
     ] = False,
@@ -198,6 +202,9 @@ def history(
             seed=seed,
             resume=resume,
             lenient=lenient,
+            workers=workers,
+            backend=backend,
+            address=address,
             done=lambda now, all_: bar.reach(now, all_),
             stopped=ended.is_set,
         ),

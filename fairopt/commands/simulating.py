@@ -11,6 +11,7 @@ import typer
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import INTERRUPTED, Bar, check_page, choose_form, draw, hand_over, say, work
+from fairopt.commands.crews import Address, Backend, Workers
 from fairopt.commands.options import Billing, ClusterChanges, Json, Partitions, Resume, Usage, billed, read_instance
 from fairopt.commands.outputs import Written
 from fairopt.commands.retired import warn_retired
@@ -83,6 +84,9 @@ def simulate(
     billing: Billing = None,
     partitions: Partitions = None,
     resume: Resume = None,
+    workers: Workers = 1,
+    backend: Backend = "loky",
+    address: Address = None,
     lenient: Annotated[bool, typer.Option("--lenient", help="Leave out bad rows, and count them.")] = False,
     changes: ClusterChanges = None,
     as_json: Json = False,
@@ -127,6 +131,8 @@ def simulate(
         raise typer.BadParameter(
             "it measures several schedulers; give --scheduler more than once (one is compared with --regret N)", param_hint="--reference"
         )
+    if workers != 1 and len(scheduler or ()) < 2:
+        raise typer.BadParameter("a worker simulates one scheduler; give --scheduler more than once", param_hint="--workers")
     check_page(report, "--report")
     if report is not None and len(scheduler or ()) < 2:
         raise typer.BadParameter("the page compares several schedulers; give --scheduler more than once", param_hint="--report")
@@ -173,6 +179,9 @@ def simulate(
                 resume=resume,
                 usage=usage,
                 billing=bill,
+                workers=workers,
+                backend=backend,
+                address=address,
                 done=lambda name, now, tasks: bar.reach(tasks, what=name),
                 stopped=ended.is_set,
             ),

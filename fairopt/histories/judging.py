@@ -26,6 +26,7 @@ from fairopt.histories.envy import envy_at
 from fairopt.histories.setting import Setting
 from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tolerances import NOTHING
+from fairopt.processes.crew import Crew
 
 __all__ = ["Sums", "judge", "request_of"]
 
@@ -159,6 +160,7 @@ def judge(
     *,
     store: Store | None,
     request: str,
+    crew: Crew,
     done: Callable[[int], object],
     stopped: Callable[[], bool],
 ) -> tuple[Sums, int]:
@@ -174,6 +176,8 @@ def judge(
         Windows, and parts of the picture.
     store : Store, optional
         Where the sums of parts are kept.
+    crew : Crew
+        Who judges the parts. Several workers compute the allocations of each part afresh, which is the same to rounding.
     done, stopped : functions
         Called with the number of judged moments; asked between moments, True ends the work after the last whole part.
     """
@@ -185,9 +189,15 @@ def judge(
     begins = np.flatnonzero(np.concatenate([[True], window[1:] != window[:-1]])) if window.size else np.empty(0, int)
     ends = np.append(begins[1:], window.size)[: begins.size]
     parts = [(a, min(a + PART, b)) for start, b in zip(begins.tolist(), ends.tolist(), strict=True) for a in range(start, b, PART)]
+    names = [f"{request}-{number:05d}.npz" for number in range(len(parts))]
+    ahead: dict[int, Sums] = {}
+    if not crew.alone:
+        ahead = _ahead(setting, changes, moments, entitlement, parts, names, first_piece, bins, hours, sizes, store, crew, done, stopped)
     for number, (first, last) in enumerate(parts):
-        part = f"{request}-{number:05d}.npz"
-        kept = None if store is None else Sums.read(store, part, total)
+        part = names[number]
+        kept = ahead.pop(number, None)
+        if kept is None and store is not None:
+            kept = Sums.read(store, part, total)
         if kept is None:
             exact = entitlement() if exact is None else exact
             kept = _judge_part(setting, situation, moments, exact, (first, last), first_piece, bins, hours, sizes, done, stopped)
@@ -198,6 +208,49 @@ def judge(
         total.add(kept)
         done(last)
     return total, moments.change.size
+
+
+def _ahead(
+    setting: Setting,
+    changes: Changes,
+    moments: Moments,
+    entitlement: Callable[[], Entitlement],
+    parts: list[tuple[int, int]],
+    names: list[str],
+    first_piece: IntArray,
+    bins: IntArray,
+    hours: IntArray,
+    sizes: tuple[int, int],
+    store: Store | None,
+    crew: Crew,
+    done: Callable[[int], object],
+    stopped: Callable[[], bool],
+) -> dict[int, Sums]:
+    """Judge parts on workers, those that the store lacks; return their sums, but for those that were not done when all was stopped."""
+
+    def judged(part: tuple[int, int]) -> Sums:
+        situation = _Situation(setting, changes)
+        exact = entitlement()
+        found = _judge_part(setting, situation, moments, exact, part, first_piece, bins, hours, sizes, lambda moment: None, lambda: False)
+        assert found is not None  # nothing stops it
+        return found
+
+    like = Sums.empty(setting, *sizes)
+    todo = [number for number in range(len(parts)) if store is None or Sums.read(store, names[number], like) is None]
+    count = sum(last - first for first, last in parts) - sum(parts[number][1] - parts[number][0] for number in todo)
+    sums: dict[int, Sums] = {}
+    with contextlib.closing(crew.each(judged, [parts[number] for number in todo])) as results:
+        for position, found in results:
+            number = todo[position]
+            if store is None:
+                sums[number] = found
+            else:
+                store.write(names[number], found.to_bytes())
+            count += parts[number][1] - parts[number][0]
+            done(count)
+            if stopped():
+                break
+    return sums
 
 
 def _judge_part(

@@ -43,6 +43,7 @@ from fairopt.histories.setting import Setting, setting_of
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.tolerances import NOTHING
 from fairopt.models import Notion
+from fairopt.processes.crew import Crew, check_workers
 from fairopt.results import plain
 from fairopt.specs import NotionSpec, read_notion
 from fairopt.validation import check_whole_number
@@ -76,6 +77,9 @@ def history(
     resume: str | os.PathLike[str] | None = None,
     keep: str | os.PathLike[str] | None = None,
     lenient: bool = False,
+    workers: int = 1,
+    backend: str = "loky",
+    address: str | None = None,
     done: Callable[[int, int], object] | None = None,
     stopped: Callable[[], bool] | None = None,
 ) -> History:
@@ -126,6 +130,9 @@ def history(
         The former name of ``resume``.
     lenient : bool
         Leave bad records and jobs of unknown owners out, and count them, instead of refusing the log; allow more to be held than there is.
+    workers, backend, address
+        Workers that judge the moments, as `fairopt.study` takes them; the default is this process alone. Several workers compute the
+        allocations of every 200 moments afresh, which is the same to rounding.
     done : function, optional
         Called from time to time with the number of judged moments, and that of all.
     stopped : function, optional
@@ -148,6 +155,7 @@ def history(
     elif moments is not None:
         check_whole_number("moments", moments, 2, meaning=', or "all"')
     check_whole_number("seed", seed, 0)
+    check_workers(workers, backend, address)
     name, chosen = read_notion(notion)
     told: tuple[str, ...] = ()
     places = None
@@ -176,7 +184,7 @@ def history(
     store = None if given is None else Store(given)
     number = chosen_moments.change.size
     request = "" if store is None else request_of(setting, repr(chosen), periods, (most, seed, _BINS))
-    with contextlib.nullcontext() if store is None else store.writing(request, "history"):
+    with contextlib.nullcontext() if store is None else store.writing(request, "history"), Crew(workers, backend, address) as crew:
         sums, judged = judge(
             setting,
             found,
@@ -187,6 +195,7 @@ def history(
             (len(periods), bin_edges.size - 1),
             store=store,
             request=request,
+            crew=crew,
             done=(lambda k: None) if done is None else lambda k: done(k, number),
             stopped=stopped or (lambda: False),
         )

@@ -5,7 +5,9 @@ The processes wait for further work for a while, so that the next study does not
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import os
 import queue
 import re
@@ -107,6 +109,18 @@ class _Processes:
             _waiting.setdefault(self._threads, []).extend(self._free)
 
 
+@functools.cache
+def _end_at_exit() -> None:
+    """End the processes that wait, before Python takes apart what ends them."""
+    atexit.register(_end)
+
+
+def _end() -> None:
+    for executor in (each for some in _waiting.values() for each in some):
+        executor.shutdown(wait=True, kill_workers=True)
+    _waiting.clear()
+
+
 def _executor(threads: int) -> Any:
     """Return an executor of one process: one that waits, or a new one."""
     from joblib.externals.loky import ProcessPoolExecutor
@@ -114,5 +128,6 @@ def _executor(threads: int) -> Any:
     with _guard:
         if _waiting.get(threads):
             return _waiting[threads].pop()
+    _end_at_exit()  # after the import of loky, whose own end comes later then
     env = {name: os.environ.get(name, str(threads)) for name in _THREADS}
     return ProcessPoolExecutor(max_workers=1, timeout=_IDLE, initializer=settle, initargs=(os.getpid(),), env=env)

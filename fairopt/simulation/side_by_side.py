@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.files.stores import Store
 from fairopt.instance import Instance
+from fairopt.processes.crew import Crew, check_workers
 from fairopt.registry import contents
 from fairopt.results import plain
 from fairopt.simulation.baselines.options import Baseline
@@ -26,6 +31,8 @@ from fairopt.validation import check_seconds
 from fairopt.wording import figure
 
 __all__ = ["SideBySide", "compare_over_time"]
+
+_Done: TypeAlias = Callable[[str, float, int], object]
 
 _SAMPLES = 500  # while jobs are submitted
 _WINDOWS = 24  # in that time
@@ -45,6 +52,9 @@ def compare_over_time(
     store: Path | str | None = None,
     usage: UsageLike | None = None,
     billing: BillingLike = None,
+    workers: int = 1,
+    backend: str = "loky",
+    address: str | None = None,
     done: Callable[[str, float, int], object] | None = None,
     stopped: Callable[[], bool] | None = None,
 ) -> SideBySide:
@@ -68,14 +78,18 @@ def compare_over_time(
         A folder, made if it is not there, that keeps each scheduler once it has finished, and the state of the one that is simulated, as
         `fairopt.simulate` does. A run that is stopped goes on from there, if trace, cluster and options are the same. Only schedulers
         that are named by a string are kept.
+    workers, backend, address
+        Workers, one scheduler each, as `fairopt.study` takes them; the default is this process alone, one scheduler after the other. The
+        folder of ``resume`` must be one that the workers write to, too.
     done : function, optional
-        Called with the scheduler, the simulated time and the number of tasks so far.
+        Called with the scheduler, the simulated time and the number of tasks so far; with several workers, at the end of each scheduler.
     usage, billing : optional
         What owners had used before, and the unit in which that is counted, for those schedulers that have a memory: `fairopt.simulate`.
     exact, store : optional
         The former names of ``reference`` and ``resume``.
     stopped : function, optional
-        Called from time to time; True ends the simulation, and those that have not begun are left out (`SideBySide.not_begun`).
+        Called from time to time (with several workers, at the end of each scheduler); True ends the simulation, and those that have not
+        begun are left out (`SideBySide.not_begun`).
 
     Returns
     -------
@@ -99,6 +113,7 @@ def compare_over_time(
     began = time.perf_counter()
     reference = reference if exact is None else exact
     resume = resume if store is None else store
+    check_workers(workers, backend, address)
     if isinstance(schedulers, str):
         schedulers = [schedulers]
     if not schedulers:
@@ -122,7 +137,7 @@ def compare_over_time(
             "compared: leave usage and billing out"
         )
 
-    def course_of(spec: Any) -> Course:
+    def course_of(spec: Any, done: _Done | None, stopped: Callable[[], bool] | None) -> Course:
         name = spec if isinstance(spec, str) else None
         known: dict[str, Any] = {"usage": usage, "billing": billing} if any(spec is each for each in remembering) else {}
         if "usage" in known and usage is None and not isinstance(scheduler_of(spec)[1], Baseline):
@@ -145,14 +160,18 @@ def compare_over_time(
             keep.write(name, course)
         return course
 
-    ideal = course_of(reference)
+    with Crew(workers, backend, address) as crew:
+        ahead = {} if crew.alone else _ahead(crew, partial(course_of, done=None, stopped=None), [reference, *schedulers], done, stopped)
+    ideal = ahead.pop(0) if 0 in ahead else course_of(reference, done, stopped)
     courses: list[Course] = []
     not_begun: list[str] = []
-    for spec in schedulers:
-        if courses and stopped is not None and stopped():
+    for number, spec in enumerate(schedulers, 1):
+        if number in ahead:
+            courses.append(ahead[number])
+        elif courses and stopped is not None and stopped():
             not_begun.append(str(spec))
         else:
-            courses.append(ideal if isinstance(spec, str) and spec == reference else course_of(spec))
+            courses.append(ideal if isinstance(spec, str) and spec == reference else course_of(spec, done, stopped))
     streams = streams_of(trace, cluster)
     question: dict[str, Any] = {"schedulers": schedulers, "reference": reference, "until_s": until, "step_s": step, "window_s": window}
     question |= {word: value for word, value in (("usage", usage), ("billing", billing)) if value is not None}
@@ -160,6 +179,27 @@ def compare_over_time(
         trace, cluster, streams.users, streams.weights, tuple(courses), ideal, window, tuple(not_begun),
         seconds=time.perf_counter() - began, question=plain(question),
     )  # fmt: skip
+
+
+def _ahead(
+    crew: Crew, course_of: Callable[[Any], Course], specs: Sequence[Any], done: _Done | None, stopped: Callable[[], bool] | None
+) -> dict[int, Course]:
+    """Simulate schedulers on workers, each once; return their courses by position, if they were done before all was stopped."""
+
+    def same(one: Any, other: Any) -> bool:
+        return one is other or (isinstance(one, str) and isinstance(other, str) and one == other)
+
+    first = {j: next(k for k, other in enumerate(specs) if same(spec, other)) for j, spec in enumerate(specs)}
+    asked = sorted(set(first.values()))
+    courses: dict[int, Course] = {}
+    with contextlib.closing(crew.each(course_of, [specs[j] for j in asked])) as results:
+        for position, course in results:
+            courses[asked[position]] = course
+            if done is not None:
+                done(str(specs[asked[position]]), course.until, int(np.isfinite(course.finished).sum()))
+            if stopped is not None and stopped():
+                break
+    return {j: courses[k] for j, k in first.items() if k in courses}
 
 
 class _Kept:

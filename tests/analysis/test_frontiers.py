@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from instances import uniform_instance
@@ -427,3 +428,12 @@ def test_what_asks_for_unequal_shares_is_refused(queue: dict[str, Any], changes:
     instance = fo.Instance([[10]], [[1], [2]], resources=["cpu"], queues=[fo.Queue("a", **queue)], queue_of=["a", None], **changes)
     with pytest.raises(fo.Unsupported, match=f"the smallest share of all users, .* {what}: leave these out"):
         fo.frontier(instance)
+
+
+def test_workers_find_the_same_points() -> None:
+    """To the last bit, in the same order; a point that fails says why."""
+    instance = fo.generate("uniform", users=4, servers=3, size=10, seed=2)
+    ask: dict[str, Any] = {"alphas": [0, 1, 1], "notions": ["drfh", "drf", "tsf"], "schedules": ["drfh:best-fit"]}
+    one, two = fo.frontier(instance, **ask), fo.frontier(instance, **ask, workers=2)
+    pd.testing.assert_frame_equal(one.to_frame().drop(columns="seconds"), two.to_frame().drop(columns="seconds"), check_exact=True)
+    assert two["drf"].message

@@ -211,6 +211,21 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
     pd.testing.assert_frame_equal(fo.history(frame, CLUSTER, moments="all", resume=tmp_path / "kept").to_frame(), whole.to_frame())
 
 
+@pytest.mark.parametrize("kept", [False, True])
+def test_workers_judge_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool) -> None:
+    """Every moment once; what a part begins with is computed afresh, which is the same to rounding. A stopped run goes on."""
+    monkeypatch.setattr("fairopt.histories.judging.PART", 20)
+    frame = many_jobs()
+    whole = fo.history(frame, CLUSTER, moments="all")
+    judged: list[int] = []
+    ask: dict[str, Any] = {"moments": "all", "workers": 2, "backend": "threading", "resume": tmp_path if kept else None}
+    with pytest.raises(NoSolution, match=r"stopped after \d+ of \d+ moments"):
+        fo.history(frame, CLUSTER, **ask, stopped=lambda: len(judged) > 2, done=lambda now, total: judged.append(now))
+    found = fo.history(frame, CLUSTER, **ask | {"backend": "loky"})
+    assert found.to_frame()[WORDS].to_numpy() == pytest.approx(whole.to_frame()[WORDS].to_numpy(), rel=1e-9, abs=1e-12)
+    assert found.to_dict()["moments"] == whole.to_dict()["moments"]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

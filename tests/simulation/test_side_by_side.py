@@ -214,3 +214,25 @@ def test_a_scheduler_named_twice_is_refused() -> None:
     trace = fo.generate_trace(jobs=5, users=1, hours=1, seed=0)
     with pytest.raises(fo.Unsupported, match='"fifo" is there twice; name each once'):
         fo.compare_over_time(trace, cluster, ["fifo", "drfh:best-fit", "fifo"])
+
+
+def test_workers_simulate_the_same(tmp_path: Path) -> None:
+    """Each scheduler once, also the reference among them; what is finished is kept."""
+    told: list[str] = []
+    ask = ["fifo", "drfh", "backfill"]
+    one = fo.compare_over_time(*two_users(), ask, step=1.0)
+    two = fo.compare_over_time(*two_users(), ask, step=1.0, workers=2, resume=tmp_path, done=lambda name, now, tasks: told.append(name))
+    assert sorted(told) == sorted(ask)
+    assert one.to_frame().equals(two.to_frame())
+    for mine, theirs in zip((one.exact, *one.courses), (two.exact, *two.courses), strict=True):
+        np.testing.assert_array_equal(mine.shares, theirs.shares)
+    assert len(list(tmp_path.glob("*.npz"))) == 3
+    stopped = fo.compare_over_time(*two_users(), [*ask, "drfh:best-fit"], step=1.0, workers=2, backend="threading", stopped=lambda: True)
+    assert stopped.not_begun
+
+
+def test_one_scheduler_takes_no_workers() -> None:
+    """There is nothing to divide."""
+    result = CliRunner().invoke(app, ["simulate", "jobs.csv", "--cluster", "lab.yaml", "--workers", "2"])
+    assert result.exit_code == 2
+    assert "a worker simulates one scheduler" in " ".join(result.output.replace("│", " ").split())
