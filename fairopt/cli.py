@@ -265,7 +265,7 @@ _PANELS = {  # sections of the help, and their commands: module, help in one lin
         ),
         "study-merge": (
             "merging",
-            "Join the parts of a study, which a job array has computed, and print means and standard errors.",
+            "Join the parts of a study, which fairopt study --part has computed, and print means and standard errors.",
             "part-1 part-2 -o all",
         ),
         "worst-case": (
