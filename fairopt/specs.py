@@ -25,6 +25,7 @@ __all__ = [
     "NotionSpec",
     "OwnScheduler",
     "ScheduleSpec",
+    "asked",
     "divides_tasks",
     "kind_of",
     "options_of",
@@ -216,6 +217,18 @@ def written(notion: Notion) -> str:
     silent = {name for name, value in usual.items() if np.ndim(value) == 0 and name not in needed and value == notion.options[name]}
     given: dict[str, Any] = {name: value for name, value in notion.options.items() if name not in silent}
     return _name([notion.name], {word: int(it) if isinstance(it, float) and it.is_integer() else it for word, it in given.items()})
+
+
+def asked(allocation: Allocation) -> str:
+    """Return the notion of an allocation as a specification, with the options that are not the default; of others their name.
+
+    >>> import fairopt as fo
+    >>> lab = fo.Instance([[2, 2]], [[1, 1]], resources=["cpu", "gpu"])
+    >>> asked(fo.solve(lab, "drfh:only=gpu")), asked(fo.schedule(lab, "drfh"))
+    ('drfh:only=gpu', 'drfh')
+    """
+    notion = None if allocation.question is None else allocation.question.notion
+    return written(notion) if isinstance(notion, Notion) and notion.name == allocation.notion else allocation.notion
 
 
 def _name(names: Sequence[str], options: Mapping[str, Any]) -> str:

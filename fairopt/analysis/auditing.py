@@ -45,6 +45,7 @@ from fairopt.models import Property
 from fairopt.processes.crew import Crew
 from fairopt.results import plain, result
 from fairopt.show.drawing import ShowsItself
+from fairopt.specs import asked
 from fairopt.validation import check_time_limit, check_whole_number
 from fairopt.wording import brief, did_you_mean, joined, plural
 
@@ -141,7 +142,7 @@ class Audit(ShowsItself, Mapping[str, Verdict]):
         width = max(map(len, self.verdicts), default=0)
         wide = max((len(verdict.outcome) for verdict in self.verdicts.values()), default=0)
         lines = [
-            f"Audit of {self.allocation.notion} by {self.allocation.solver}: {plural(instance.n_users, 'user')}, "
+            f"Audit of {asked(self.allocation)} by {self.allocation.solver}: {plural(instance.n_users, 'user')}, "
             f"{plural(instance.counts.sum(), 'server')}, sharing {self.allocation.sharing}"
         ]
         for name, verdict in self.verdicts.items():

@@ -85,6 +85,7 @@ from fairopt.program import Feature, Program
 from fairopt.results import plain, result
 from fairopt.show.drawing import ShowsItself
 from fairopt.solving import best_found, checked, solve
+from fairopt.specs import written
 from fairopt.wording import figure
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class Regret(ShowsItself):
     Attributes
     ----------
     notion : str
-        The notion whose exact allocation is the reference.
+        The notion whose exact allocation is the reference, with its options: "drfh:only=gpu".
     whole : bool
         Whether the reference is of whole tasks; else it is of divisible tasks, and bounds that of whole tasks.
     level, leximin, largest : float or None
@@ -316,7 +317,7 @@ def regret(
     else:
         _check_exact(exact, allocation, chosen)
     program = chosen.formulate(allocation.instance, sharing=how, integral=False)
-    found = _compared(program, chosen.name, allocation.tasks, exact)
+    found = _compared(program, written(chosen), allocation.tasks, exact)
     compared = _by_user_and_queue(allocation, program, exact)
     if allocation.exact is not None:
         found = dataclasses.replace(found, exact=in_fractions(chosen, program, allocation, exact))
@@ -324,7 +325,11 @@ def regret(
         "allocation": question_of(allocation), "notion": chosen, "sharing": how, "integral": integral, "time_limit_s": time_limit
     }  # fmt: skip
     found = dataclasses.replace(
-        found, compared=compared, question=plain(asked), units=allocation.instance.units, **_without_tiny(program, allocation, exact)
+        found,
+        compared=compared,
+        question=plain(asked),
+        units=allocation.instance.units,
+        **_without_tiny(program, found.notion, allocation, exact),
     )
     if not allocation.instance.queues:
         return found
@@ -342,14 +347,14 @@ def _reference(allocation: Allocation, notion: Notion, sharing: Any, integral: b
     return solve(allocation.instance, notion, sharing=sharing, integral=integral, time_limit=time_limit)
 
 
-def _without_tiny(program: Program, allocation: Allocation, exact: Allocation) -> dict[str, Any]:
+def _without_tiny(program: Program, name: str, allocation: Allocation, exact: Allocation) -> dict[str, Any]:
     """Return the users who have no whole task because their part of the divisible optimum is less than one, and the regret without them."""
     best, own = exact.tasks_per_user, allocation.tasks_per_user
     tiny = (best > 0) & (best < 1 - CERTIFIED) & (own <= CERTIFIED)
     if exact.certificate.whole_tasks or program.goal.feature in (Feature.DISJUNCTIVE, Feature.EQUILIBRIUM) or not tiny.any():
         return {}
     able = program.per_user(program.largest()) > 0
-    others = _compared(program, exact.notion, allocation.tasks, exact, tiny) if (able & ~tiny).any() else None
+    others = _compared(program, name, allocation.tasks, exact, tiny) if (able & ~tiny).any() else None
     return {"tiny": tuple(allocation.instance.users[n] for n in np.flatnonzero(tiny)), "others": others}
 
 

@@ -358,3 +358,13 @@ def test_named_limits_are_kept_by_what_applies() -> None:
     assert [greedy[name].violation for name in greedy.verdicts] == [3, 3]
     more = fo.audit(rerun.given(lab, np.array([[4.0, 0.0], [0.0, 0.0], [4.0, 2.0]]), "rdm"), ["pareto"])
     assert [each.limit for each in more.violations] == ["limit long"]
+
+
+def test_the_notion_is_named_with_its_options() -> None:
+    """In the title of an audit, of a regret, and of a plan: whoever reads it can ask for the same."""
+    lab = fo.Instance([[4, 4]], [[1, 2], [2, 1]], resources=["cpu", "gpu"])
+    answer = fo.solve(lab, "drfh:only=gpu")
+    assert repr(fo.audit(answer, ["pareto"])).startswith("Audit of drfh:only=gpu by ")
+    assert fo.regret(answer).notion == "drfh:only=gpu"
+    assert fo.plan(lab, {(lab.users[0], lab.servers[0]): 1}, "drfh:only=gpu").notion == "drfh:only=gpu"
+    assert fo.plan(lab, {(lab.users[0], lab.servers[0]): 1}, "drfh").notion == "drfh"

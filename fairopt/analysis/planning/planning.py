@@ -20,6 +20,7 @@ from fairopt.results import options_of
 from fairopt.solvers.backend import Deadline
 from fairopt.solving import formulate, solve
 from fairopt.solving.formulation import expanded, notion_of
+from fairopt.specs import written
 from fairopt.wording import joined, named, plural
 
 __all__ = ["plan"]
@@ -198,7 +199,7 @@ def _plan(
     whole = [dict(zip(instance.users, map(int, tasks.tolist()), strict=True)) for tasks in (held, target, fair)]
     return Plan(
         instance=instance,
-        notion=asked[0].name,
+        notion=written(asked[0]),
         stops=stops,
         starts=starts,
         held=whole[0],

@@ -21,6 +21,7 @@ from fairopt.reporting.tables.phrases import servers_in_rows, sharing_note
 from fairopt.reporting.tables.queues import promised, queue_blocks
 from fairopt.show.blocks import GAP, Block, Note
 from fairopt.show.table import Column, Table, names, numbers, parts, percents, words
+from fairopt.specs import asked
 from fairopt.wording import ROUNDED, duration, figure, fractions, joined, plural
 
 __all__ = ["QUANTILES", "Choice", "allocation_blocks", "weights_differ"]
@@ -95,7 +96,7 @@ def allocation_blocks(
     instance, notion = allocation.instance, NOTIONS.get(allocation.notion, CRITERIA.get(allocation.notion))
     how = f"{allocation.certificate.qualifier} by {allocation.solver}".lstrip()
     title = notion.title if notion else allocation.notion
-    yield Note(f" ({allocation.notion}, {how}{sharing_note(allocation.sharing)})", title)
+    yield Note(f" ({asked(allocation)}, {how}{sharing_note(allocation.sharing)})", title)
     users = list(_of_users(allocation, width, everything, choice))
     servers = _servers(allocation) if everything or instance.n_servers <= _ROWS else _summary_of_servers(allocation)
     for block in (*users, servers, *([_shared(allocation)] if instance.shared else [])):

@@ -9,7 +9,7 @@ from fairopt.analysis.auditing import Audit
 from fairopt.reporting.tables.phrases import size_of
 from fairopt.show.blocks import GAP, Block, Note
 from fairopt.show.table import Style, Table, ids, numbers, words
-from fairopt.specs import written
+from fairopt.specs import asked, written
 from fairopt.wording import joined
 
 __all__ = ["audit_blocks"]
@@ -26,7 +26,7 @@ def audit_blocks(found: Audit, *, everything: bool = False) -> Iterator[Block]:
         if made.solver == made.notion
         else f"given, measured by {written(made.measured_by) if made.measured_by else made.notion}"
         if made.solver == GIVEN
-        else f"{made.notion}, {made.certificate.qualifier or 'exact'} by {made.solver}"
+        else f"{asked(made)}, {made.certificate.qualifier or 'exact'} by {made.solver}"
     )
     yield Note(f" of {how}: {size_of(made.instance, made.sharing)}", "Audit")
     yield GAP
