@@ -33,6 +33,7 @@ from fairopt.analysis.properties import (
     OF_SERVERS_ALONE,
     OF_TREES,
     OF_WHOLE_TASKS,
+    OF_WHOLE_TASKS_ALONE,
     Case,
     Verdict,
 )
@@ -183,8 +184,8 @@ def audit(
         The result of `solve` or `schedule`, or your own tasks (``fairopt.analysis.rerun.given``). An allocation that exceeds a limit is
         audited too, and the audit names the limit.
     properties : sequence of str or Property, optional
-        Keys of ``fairopt.analysis.properties.CHECKS``; the default is all of them, and "guarantees" only where there is a tree of
-        queues or a guarantee.
+        Keys of ``fairopt.analysis.properties.CHECKS``; the default is all of them, "guarantees" only where there is a tree of
+        queues or a guarantee, and "ef1", "efx" and "maximin-share" only of whole tasks.
     effort : int
         The largest number of lies to try, and of users to remove. Each of them is one solve.
     seed : int
@@ -225,7 +226,7 @@ def audit(
     case = Case.of(allocation, int(effort), int(seed), crew, time_limit)
     verdicts = {}
     tree = allocation.instance.is_tree
-    for name in _names(properties, tree=tree):
+    for name in _names(properties, tree=tree, whole=allocation.certificate.whole_tasks):
         if tree and name in OF_FLAT_LISTS:
             verdicts[name] = does_not_apply(name, _ABOUT_FLAT_LISTS)
         elif name in BY_WEIGHTS_ALONE and (limits := allocation.instance.limits):
@@ -267,10 +268,11 @@ def _judged(case: Case, name: str) -> Verdict:
     return dataclasses.replace(found, exact=Fraction(0)) if found.holds and not case.radius else found
 
 
-def _names(properties: str | Property | Sequence[str | Property] | None, *, tree: bool) -> list[str]:
+def _names(properties: str | Property | Sequence[str | Property] | None, *, tree: bool, whole: bool) -> list[str]:
     """Return the properties asked for, in the order of `CHECKS`; by default all that are about such instances."""
     if properties is None:
-        return [name for name in CHECKS if tree or name not in OF_TREES]
+        silent = (*(() if tree else OF_TREES), *(() if whole else OF_WHOLE_TASKS_ALONE))
+        return [name for name in CHECKS if name not in silent]
     wanted = [properties] if isinstance(properties, str | Property) else list(properties)
     names = [each.value if isinstance(each, Property) else each for each in wanted]
     for name in names:

@@ -11,7 +11,7 @@ import typer
 import fairopt as fo
 from fairopt.allocation import GIVEN
 from fairopt.analysis.own_schedulers import made
-from fairopt.analysis.properties import CHECKS, OF_TREES
+from fairopt.analysis.properties import CHECKS, OF_TREES, OF_WHOLE_TASKS_ALONE
 from fairopt.analysis.rerun import given
 from fairopt.commands import completion
 from fairopt.commands.console import Bar, as_text, choose_form, deliver, say, show, work
@@ -124,7 +124,8 @@ def audit(
     instance = read_instance(file, changes, rules)
     wanted = None if properties is None else words(properties)
     if watched:
-        every = [name for name in CHECKS if instance.is_tree or name not in OF_TREES]
+        silent = (*(() if instance.is_tree else OF_TREES), *(() if integral or schedule is not None else OF_WHOLE_TASKS_ALONE))
+        every = [name for name in CHECKS if name not in silent]
         wanted = [*(every if wanted is None else wanted), *watched]
     make, what = _maker(
         instance,

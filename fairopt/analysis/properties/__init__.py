@@ -9,9 +9,12 @@ from collections.abc import Callable
 
 from fairopt.analysis.properties import (
     bottleneck_fairness,
+    ef1,
+    efx,
     envy_freeness,
     guarantees,
     max_min,
+    maximin_share,
     no_justified_complaints,
     pareto,
     population_monotonicity,
@@ -31,6 +34,7 @@ __all__ = [
     "OF_SERVERS_ALONE",
     "OF_TREES",
     "OF_WHOLE_TASKS",
+    "OF_WHOLE_TASKS_ALONE",
     "Case",
     "Verdict",
     "Witness",
@@ -41,6 +45,7 @@ CHECKS: dict[str, Callable[[Case], Verdict]] = {
     for check in (
         *(sharing_incentive, envy_freeness, pareto, bottleneck_fairness, single_resource_fairness),
         *(population_monotonicity, strategy_proofness, no_justified_complaints, psdsf, max_min, guarantees),
+        *(ef1, efx, maximin_share),
     )
 }
 
@@ -50,12 +55,21 @@ OF_TREES = (guarantees.NAME,)
 OF_WHOLE_TASKS = (pareto.NAME, max_min.NAME, bottleneck_fairness.NAME, single_resource_fairness.NAME)
 """Properties that compare an allocation of whole tasks with whole tasks; in floats if that takes branch and cut."""
 
-OF_FLAT_LISTS = tuple(check.NAME for check in (bottleneck_fairness, single_resource_fairness, no_justified_complaints, psdsf, max_min))
+OF_WHOLE_TASKS_ALONE = (ef1.NAME, efx.NAME, maximin_share.NAME)
+"""Mean nothing of divisible tasks; tested by default only of whole ones."""
+
+OF_FLAT_LISTS = (
+    *(check.NAME for check in (bottleneck_fairness, single_resource_fairness, no_justified_complaints, psdsf, max_min)),
+    *OF_WHOLE_TASKS_ALONE,
+)
 """Compare every user with every other, and mean nothing where users are in queues or have guarantees."""
 
 BY_WEIGHTS_ALONE = tuple(
     check.NAME
-    for check in (sharing_incentive, envy_freeness, bottleneck_fairness, single_resource_fairness, no_justified_complaints, psdsf)
+    for check in (
+        *(sharing_incentive, envy_freeness, bottleneck_fairness, single_resource_fairness, no_justified_complaints, psdsf),
+        *(ef1, efx, maximin_share),
+    )
 )
 """Compare users by weights, or look at servers, and mean nothing where named limits allow users different amounts."""
 
