@@ -241,5 +241,5 @@ def bounded(notion: Notion, baseline: Baseline | None, instance: Instance) -> He
     return LeximinOfParts(notion, (0,) * instance.n_users) if notion.name in SHARES else known.get(notion.name)
 
 
-KNOWN = ("uniform", "per-server-drf", "efficiency", *SHARES, *(f"{name}:pop" for name in SHARES[:1]))
-"""Heuristics that have a bound, as they are asked for; "pop" of any notion of `fairopt.analysis.bounds.enclosures.SHARES`."""
+KNOWN = ("uniform", "per-server-drf", "efficiency", *SHARES, "drfh:pop", "drfh:first-fit")
+"""Heuristics that have a bound, as they are asked for; "pop" and placements also of the other notions of shares."""

@@ -28,6 +28,7 @@ from fairopt.analysis.bounds.boxes import Box
 from fairopt.analysis.bounds.branching import BOUNDED, Course, Data, Regrets
 from fairopt.analysis.bounds.cells import Part, parts_of
 from fairopt.analysis.bounds.enclosures import SHARES
+from fairopt.analysis.bounds.greedy import PLACEMENTS, Filling
 from fairopt.analysis.bounds.heuristics import KNOWN, Heuristic, LeximinOfParts, bounded
 from fairopt.analysis.bounds.kept import Kept
 from fairopt.analysis.bounds.optima import check_notion, has_one_level
@@ -193,6 +194,8 @@ def worst_in_box(
     subject = Subject.of(heuristic)
     if notion is None and subject.criterion is None:
         raise Unsupported(f'name the notion that "{subject.name}" is held to, such as notion="drfh"')
+    if asked.exact and subject.baseline is not None:
+        raise Unsupported(f'"{subject.name}" computes in floats, and nothing is proved of it in fractions; leave exact out')
     chosen = notion_of(subject.criterion if notion is None else notion, **options)
     box = Box.of(cluster, vary)
     measure = asked.measure or (BOUNDED[0] if asked.bound else "worst")
@@ -254,6 +257,8 @@ def _bounded(subject: Subject, box: Box, objective: Objective, asked: Asked) -> 
         return _OneProgram(RightHandSides.of(box, notion), subject.baseline, _Valued(box, objective))
     check_notion(notion, measure)
     heuristic = None if subject.notion is None else bounded(subject.notion, subject.baseline, box.instance)
+    if subject.schedule is not None and subject.schedule[0].name in SHARES and subject.schedule[1] in PLACEMENTS:
+        heuristic = Filling(subject.schedule[0], subject.schedule[1] == PLACEMENTS[0])
     if heuristic is None:
         raise Unsupported(
             f'no bound is known for "{subject.name}" here; bounds are known for {joined(KNOWN)}, and where only tasks and capacities vary, '

@@ -89,6 +89,8 @@ class Subject:
     notion : Notion or None
         The notion that it solves, or that its baseline approximates; None of a greedy schedule or a function.
     baseline : Baseline or None
+    schedule : (Notion, text) or None
+        Criterion and placement of a greedy schedule with the usual options.
     """
 
     name: str
@@ -96,6 +98,7 @@ class Subject:
     criterion: Any
     notion: Notion | None = None
     baseline: Baseline | None = None
+    schedule: tuple[Notion, str] | None = None
 
     @classmethod
     def of(cls, spec: Schedule | Notion | type[Notion]) -> Subject:
@@ -109,9 +112,11 @@ class Subject:
             return cls(name, _Solver(notion), None, notion)
         name, run, criterion = scheduler(cast(Schedule, spec))
         if isinstance(run, _Filler):
-            how, _, notion = planned(**run.arguments)
+            how, placement, notion = planned(**run.arguments)
             if isinstance(how, Baseline):
                 return cls(name, run, criterion, notion, how)
+            usual = run.arguments.get("stop", "exhausted") == "exhausted"
+            return cls(name, run, criterion, schedule=(notion, placement) if usual else None)
         return cls(name, run, criterion)
 
     @property

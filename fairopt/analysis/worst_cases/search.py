@@ -263,8 +263,10 @@ def worst_case(
     cluster : Instance, optional
         The topology. Sizes and ranges of random instances, workers, ``keep_regret`` and ``local`` then do not apply.
     bound : bool
-        Compute a bound, too. It is known for the heuristics "uniform", "per-server-drf", "efficiency" and the leximin notions, against the
-        leximin notions, on clusters of servers, demands, weights, tasks and eligibility (`fairopt.analysis.bounds`).
+        Compute a bound, too. It is known for the heuristics "uniform", "per-server-drf", "efficiency", the leximin notions, their "pop",
+        and greedy schedules of a few tasks, against the leximin notions, on clusters of servers, demands, weights, tasks and eligibility;
+        and where only tasks and capacities vary, for the largest total, its "pop" and its "pinning", against "efficiency", on any
+        cluster without rules (`fairopt.analysis.bounds`).
     gap : float
         The search for a bound ends once the bound is at most this much above the largest regret found.
     resume : path, optional
