@@ -15,7 +15,7 @@ PARTITION = declared(
     """
     read | name, queues, limits | its queues, and what users may hold in all of them
     read | placementrules | the queue of pods that name none
-    noted | nodesortpolicy | which node it takes first
+    noted | nodesortpolicy | which node it takes first; its resourceweights compare nodes, and no queues
     ignored | preemption, statedumpfilepath | how YuniKorn gets to what is guaranteed
     """,
 )

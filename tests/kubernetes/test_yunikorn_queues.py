@@ -255,7 +255,7 @@ partitions:
 """
     result = imported(folder, text, [in_queue("p", "a")])
     for expected in (
-        "1 YuniKorn partition has nodesortpolicy (which node it takes first)",
+        "1 YuniKorn partition has nodesortpolicy (which node it takes first; its resourceweights compare nodes, and no queues)",
         "2 YuniKorn queues have maxapplications (how many applications run at once)",
         "1 YuniKorn queue has the field colour",
         "the field x, which this import does not know",
