@@ -7,6 +7,10 @@ Of a resource r, the queues c beside each other in a queue that gets T[r] are en
 
 and where all ask for more they get it. If the guarantees in c add up to G > E[c,r], each of them is scaled by E[c,r] / G.
 
+Where they add up to no more than that, but to more than g[c,r], "surplus" would raise the guarantee of c, and so what it gets. Then the
+guarantee of each queue d in c becomes E[d,r] - (E[c,r] - g[c,r]) w[d] / (sum of w in c), at least 0: these add up to g[c,r], and d has
+E[d,r] as before where all ask for more.
+
 >>> queues = [Queue("p", weight=1), Queue("q", weight=3), Queue("a", "p", guarantee={"cpu": 6}), Queue("b", "p", guarantee={"cpu": 2})]
 >>> account = Account(False)
 >>> [dict(queue.guarantee) for queue in scaled(queues, {"cpu": 16}, "clamp", "YARN", account)[2:]]
@@ -47,8 +51,11 @@ def scaled(queues: Sequence[Queue], total: Mapping[str, float], meaning: str, sy
     granted = {queue.name: dict(queue.guarantee) for queue in queues}
     for resource, there in total.items():
         cut: list[str] = []
+        moved: list[str] = []
 
-        def divide(parent: str | None, amount: float, resource: str = resource, cut: list[str] = cut) -> None:
+        def divide(
+            parent: str | None, amount: float, own: float, resource: str = resource, cut: list[str] = cut, moved: list[str] = moved
+        ) -> None:
             """Scale the guarantees in a queue that gets an amount, and then those in its queues."""
             beside = children.get(parent, [])
             together = sum(granted[queue.name].get(resource, 0.0) for queue in beside)
@@ -57,15 +64,29 @@ def scaled(queues: Sequence[Queue], total: Mapping[str, float], meaning: str, sy
                 for queue in beside:
                     if resource in granted[queue.name]:
                         granted[queue.name][resource] *= amount / together
-            for queue, entitled in zip(beside, _entitled(beside, granted, resource, amount, meaning), strict=True):
-                divide(queue.name, entitled)
+            gets = _entitled(beside, granted, resource, amount, meaning)
+            together = sum(granted[queue.name].get(resource, 0.0) for queue in beside)
+            if parent is not None and meaning == "surplus" and together > own * (1 + FITS):
+                moved.append(f"in {named(parent)}, {figure(together)} of {figure(own)}")
+                rise = (amount - own) / sum(queue.weight for queue in beside)
+                rest = [max(each - rise * queue.weight, 0.0) for each, queue in zip(gets, beside, strict=True)]
+                scale = own / sum(rest) if sum(rest) > own else 1.0
+                for queue, least in zip(beside, rest, strict=True):
+                    granted[queue.name][resource] = least * scale
+            for queue, entitled in zip(beside, gets, strict=True):
+                divide(queue.name, entitled, granted[queue.name].get(resource, 0.0))
 
-        divide(None, there)
+        divide(None, there, there)
         if cut:
             account.note(
                 f"{system} grants guarantees of {resource} within what the queue above gets: {joined(cut, _MOST)}; they are scaled down"
             )
-    return [replace(queue, guarantee=granted[queue.name]) for queue in queues]
+        if moved:
+            account.note(
+                f"{system} grants guarantees of {resource} that exceed that of the queue above ({joined(moved, _MOST)}) from what it gets "
+                "beyond: they are less here, so that it gets no more, and each has the same where all ask for more"
+            )
+    return [replace(queue, guarantee={r: amount for r, amount in granted[queue.name].items() if amount}) for queue in queues]
 
 
 def _entitled(
