@@ -72,7 +72,8 @@ def scaled(queues: Sequence[Queue], total: Mapping[str, float], meaning: str, sy
                 rest = [max(each - rise * queue.weight, 0.0) for each, queue in zip(gets, beside, strict=True)]
                 scale = own / sum(rest) if sum(rest) > own else 1.0
                 for queue, least in zip(beside, rest, strict=True):
-                    granted[queue.name][resource] = least * scale
+                    if least or resource in granted[queue.name]:
+                        granted[queue.name][resource] = least * scale
             for queue, entitled in zip(beside, gets, strict=True):
                 divide(queue.name, entitled, granted[queue.name].get(resource, 0.0))
 
@@ -86,7 +87,7 @@ def scaled(queues: Sequence[Queue], total: Mapping[str, float], meaning: str, sy
                 f"{system} grants guarantees of {resource} that exceed that of the queue above ({joined(moved, _MOST)}) from what it gets "
                 "beyond: they are less here, so that it gets no more, and each has the same where all ask for more"
             )
-    return [replace(queue, guarantee={r: amount for r, amount in granted[queue.name].items() if amount}) for queue in queues]
+    return [replace(queue, guarantee=granted[queue.name]) for queue in queues]
 
 
 def _entitled(

@@ -20,10 +20,10 @@ from fairopt.errors import InvalidInstance
 from fairopt.instance import BoolArray, Instance
 from fairopt.instance.queues import Queue, Quota
 from fairopt.instance.remarks import remarks
-from fairopt.instance.tolerances import FITS
+from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.wording import did_you_mean, joined, named
 
-__all__ = ["Forest", "groups_of", "note_guarantees", "on_rows", "plant", "weighted", "with_weights"]
+__all__ = ["Forest", "fitted", "groups_of", "note_guarantees", "on_rows", "plant", "weighted", "with_weights"]
 
 _MEANINGS = {
     "surplus": "each queue gets its guarantee first, and what is left is divided by weights",
@@ -166,6 +166,14 @@ def on_rows(queue: Queue, row_of: Mapping[str, str], resources: Sequence[str]) -
         lending_limit=known(queue.lending_limit),
         quotas=tuple(quotas),
     )
+
+
+def fitted(name: str, guarantee: Mapping[str, float], limit: Mapping[str, float], account: Account) -> dict[str, float]:
+    """Return a guarantee that is within its limit, nothing where nothing is guaranteed; a note says if it was more."""
+    within = {resource: min(amount, limit.get(resource, amount)) for resource, amount in guarantee.items()}
+    if any(guarantee[resource] > amount * (1 + WRITTEN) for resource, amount in within.items()):
+        account.note_of("queue", name, "is guaranteed more than its limit: here its guarantee is its limit")
+    return within if any(within.values()) else {}
 
 
 # Guarantees ----------------------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from typing import Any
 from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
 from fairopt.clusters.nested_guarantees import scaled
+from fairopt.clusters.queue_tree import fitted
 from fairopt.kubernetes.scheduler_queues import Cluster, SchedulerQueues, by_name, check_parents, in_cluster_units, made
 
 __all__ = ["ElasticQuotas"]
@@ -58,7 +59,8 @@ class ElasticQuotas(SchedulerQueues):
         self.queues = []
         for name, part in listed.items():
             spec, metadata = part.get("spec"), part["metadata"]
-            guarantee, limit = in_cluster_units(spec.get("min")), in_cluster_units(spec.get("max"))
+            limit = in_cluster_units(spec.get("max"))
+            guarantee = fitted(name, in_cluster_units(spec.get("min")), limit, account)
             weight = 1.0
             if koordinator:
                 given = metadata.get("annotations").get(f"{_KEY}shared-weight")

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 
 from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
+from fairopt.clusters.queue_tree import fitted
 from fairopt.instance.queues import Queue
 from fairopt.instance.tree import MOST_LEVELS, too_deep
 from fairopt.kubernetes.placement import Expression
@@ -67,14 +68,12 @@ class Volcano(SchedulerQueues):
         self.queues = list(above)
         for name, part in listed.items():
             spec = part["spec"]
-            guarantee = {
-                resource: max(deserved[name].get(resource, 0.0), reserved[name].get(resource, 0.0))
-                for resource in (*deserved[name], *reserved[name])
-            }
-            lending = {resource: guarantee[resource] - amount for resource, amount in reserved[name].items() if amount}
-            weight = weights[name] if name in weights else spec.get("weight").number(1.0)
             limit = in_cluster_units(spec.get("capability"))
             limit = {resource: most for resource, most in limit.items() if most or resource not in ("cpu", "memory")}
+            stated = {r: max(deserved[name].get(r, 0.0), reserved[name].get(r, 0.0)) for r in (*deserved[name], *reserved[name])}
+            guarantee = fitted(name, stated, limit, account)
+            lending = {r: max(guarantee.get(r, 0.0) - amount, 0.0) for r, amount in reserved[name].items() if amount and r in guarantee}
+            weight = weights[name] if name in weights else spec.get("weight").number(1.0)
             if not capacity and not weight:
                 account.note_of("queue", name, "has the weight 0: it deserves nothing, and gets nothing")
             tier = int(spec.get("priority").number(0.0))

@@ -252,6 +252,18 @@ def test_pods_that_ask_for_what_no_quota_covers(folder: Path) -> None:
     assert not any("ask for pods" in note or "nvidia" in note for note in told)
 
 
+def test_guarantees_above_limits_are_cut(folder: Path) -> None:
+    """Volcano cuts what is deserved to the capability, and no quota of ElasticQuotas is exceeded: of 40 cores 4 and no more."""
+    pods = [pod(f"{name}{n}", name, {MARK: name}) for name in ("a", "b") for n in range(40)]
+    text = volcano("a", "{deserved: {cpu: 8}, capability: {cpu: 4}}") + volcano("b", "{deserved: {cpu: 4}}")
+    quota = "---\napiVersion: scheduling.sigs.k8s.io/v1alpha1\nkind: ElasticQuota\nmetadata: {name: q, namespace: a}\n"
+    for queues in (text, quota + "spec: {min: {cpu: 8}, max: {cpu: 4}}\n"):
+        found = imported(folder, queues, pods)
+        tasks = dict(zip(found.owners, fo.solve(found.instance, found.notion).tasks_per_user, strict=True))
+        assert tasks == pytest.approx({"a": 4, "b": 36})
+        assert any("is guaranteed more than its limit: here its guarantee is its limit" in note for note in found.notes)
+
+
 def test_pods_of_volcano_in_queues_above_others(folder: Path) -> None:
     """The capacity plugin starts pods only in queues without queues in them."""
     text = volcano("p", "{deserved: {cpu: 4}}") + volcano("a", "{parent: p, deserved: {cpu: 3}}")
@@ -569,10 +581,6 @@ def test_a_kai_queue_without_resources_gets_nothing(folder: Path) -> None:
         ),
         (kai("a", "") + kai("a", ""), r'line 7, Queue "a": "a" is listed twice, first at .*line 2, Queue "a"; list it once'),
         (kai("a", "") + volcano("b", "{}"), r'Queue "a": this is a queue of KAI, and there are queues of Volcano; .* of one scheduler'),
-        (
-            volcano("a", "{capability: {cpu: 1}, guarantee: {resource: {cpu: 2}}}"),
-            r'Queue "a": queue "a": the limit of cpu is 1, less than',
-        ),
         (volcano("a", "{capability: {cpu: 1x}}"), r'spec.capability.cpu: "1x" has an unknown unit'),
         (
             volcano("a", "{}", ", annotations: {volcano.sh/hierarchy: root/x/a, volcano.sh/hierarchy-weights: 1/2}"),

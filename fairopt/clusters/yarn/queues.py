@@ -28,7 +28,7 @@ from fairopt.clusters.account import Account
 from fairopt.clusters.fields import Seen
 from fairopt.clusters.json_export import Part, parse_json
 from fairopt.clusters.nested_guarantees import scaled
-from fairopt.clusters.queue_tree import Forest
+from fairopt.clusters.queue_tree import Forest, fitted
 from fairopt.clusters.yarn.files import is_xml, read_queue_file
 from fairopt.clusters.yarn.queue_fields import CAPACITY_QUEUE, FAIR_ANSWER
 from fairopt.clusters.yarn.resources import Offer, amounts_of, dominant, stated, total_of
@@ -36,7 +36,6 @@ from fairopt.clusters.yarn.users import OfOneUser
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_text
 from fairopt.instance.queues import Order, Queue, Quota
-from fairopt.instance.tolerances import WRITTEN
 from fairopt.instance.tree import MOST_LEVELS, too_deep
 from fairopt.wording import joined, named, plural
 
@@ -123,14 +122,6 @@ def _named(part: Part, parent: str | None) -> tuple[Part, str]:
     path = part.get("queuePath").text("") or (name if name.startswith(f"{_ROOT}.") else f"{parent}.{name}" if parent else name)
     path = path.removeprefix(f"{_ROOT}.")
     return Part(part.value, f'{part.place} (queue "{path}")'), path
-
-
-def _fitted(path: str, guarantee: Mapping[str, float], limit: Mapping[str, float], account: Account) -> dict[str, float]:
-    """Return a guarantee that is within its limit, and nothing where nothing is guaranteed."""
-    within = {resource: min(amount, limit.get(resource, amount)) for resource, amount in guarantee.items()}
-    if any(guarantee[resource] > amount * (1 + WRITTEN) for resource, amount in within.items()):
-        account.note_of("queue", path, "is guaranteed more than its limit: here its guarantee is its limit")
-    return within if any(within.values()) else {}
 
 
 def _stated(part: Part, total: Mapping[str, float], path: str, account: Account) -> dict[str, float]:
@@ -285,7 +276,7 @@ def _partition(part: Part, path: str, offers: Sequence[Offer], account: Account)
         limit = _stated(part.get("effectiveMaxResource"), total, path, account)
     elif part.get("maxCapacity").number(100.0) < 100:
         limit = {resource: part["absoluteMaxCapacity"].number() / 100 * amount for resource, amount in total.items()}
-    return label, _fitted(path, guarantee, limit, account), limit
+    return label, fitted(path, guarantee, limit, account), limit
 
 
 # Fair Scheduler ------------------------------------------------------------------------------------------------------------------
@@ -313,7 +304,7 @@ def _fair(part: Part, parent: str | None, offers: Sequence[Offer], account: Acco
         most = _stated(child.get("maxResources"), total, path, account) if "maxResources" in child else {}
         limit = {r: amount for r, amount in most.items() if amount < min(total[r], has.get(r) or total[r])}
         least = {r: amount for r, amount in amounts_of(child.get("minResources")).items() if r in total}
-        guarantee = _fitted(path, least, limit, account)
+        guarantee = fitted(path, least, limit, account)
         result.append(Queue(path, parent, weights[path], guarantee, limit, order=_order(child, "schedulingPolicy", "childQueues")))
         result += _fair(child, path, offers, account, level + 1)
     return result
