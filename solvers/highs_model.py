@@ -132,7 +132,7 @@ def solved(outcome: Outcome, deadline: Deadline, known: Mapping[str, object]) ->
         raise deadline.passed(known)
     if outcome.status is not Status.OPTIMAL:
         raise NoSolution(
-            f"HiGHS did not solve a program that always has a solution: {outcome.status.value}; measure resources in units "
+            f"the solver did not solve a program that always has a solution: {outcome.status.value}; measure resources in units "
             "that make their numbers more alike, or report the instance",
             known,
         )

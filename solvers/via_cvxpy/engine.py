@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,15 +26,15 @@ import scipy.sparse as sp
 from fairopt.errors import FairoptError, NoSolution, Unsupported
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import EXACT, NOTHING
-from fairopt.processes.streams import unheard, unwarned
+from fairopt.processes.streams import unwarned
 from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solution, Stage, Total, Tradeoff, TreeFilling
-from fairopt.solvers.backend import Backend, Deadline, Method, Status, final_levels, named_in, nothing_to_solve
+from fairopt.solvers.backend import Backend, Deadline, Method, Status, final_levels, nothing_to_solve
 from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle_below, solve_levels
 from fairopt.solvers.leximin.ruled import Scaled, shares_of_users
 from fairopt.solvers.leximin.ruled_tree import solve_by_programs
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
-from fairopt.solvers.licence_texts import refusal
-from fairopt.solvers.via_cvxpy.inside import arguments, imported, inside
+from fairopt.solvers.via_cvxpy.inside import imported, inside
+from fairopt.solvers.via_cvxpy.running import Solver, require_point, status_of
 
 __all__ = ["CVXPY", "status_of", "to_problem"]
 
@@ -43,22 +43,7 @@ log = logging.getLogger(__name__)
 _PAIRS_OF_LEVELS = 5000  # up to which other goals are tried unasked
 _LEAST_LEVEL = 1e-12  # of a user at alpha = 1, in parts of what it could have
 _STEEP = -3.0  # below this power a norm is easier to solve than a sum of powers
-_SOON = 0.1  # of the time that was left: a solver that stops at a limit later than this before the deadline stops at the time limit
 _LEAST_LOG_WEIGHT = -40.0  # relative to the largest: a solver cannot tell smaller weights apart
-
-
-def status_of(native: str | None) -> Status:
-    """Map every status of CVXPY; what is not listed is a failure. Inaccurate answers are answers: the certificate judges them."""
-    return {
-        "optimal": Status.OPTIMAL,
-        "optimal_inaccurate": Status.OPTIMAL,
-        "user_limit": Status.TIME_LIMIT,
-        "infeasible": Status.INFEASIBLE,
-        "infeasible_inaccurate": Status.INFEASIBLE,
-        "unbounded": Status.UNBOUNDED,
-        "unbounded_inaccurate": Status.UNBOUNDED,
-        "infeasible_or_unbounded": Status.UNBOUNDED,
-    }.get(native or "", Status.FAILED)
 
 
 def to_problem(program: Program) -> Any:
@@ -84,6 +69,8 @@ class CVXPY(Backend):
             Feature.TRADEOFF,
             Feature.SEVERAL_SERVERS,
             Feature.RULES,
+            Feature.INTEGRAL,
+            Feature.WHOLE_FILLING,
         }
     )
     package = "cvxpy"
@@ -101,8 +88,11 @@ class CVXPY(Backend):
 
     @classmethod
     def suits(cls, program: Program) -> bool:
-        """Has the goal a gradient, so that one or two programs are solved, or is the program small enough for a linear program a level?"""
-        return program.goal.has_gradient or program.n_pairs <= _PAIRS_OF_LEVELS
+        """Has the goal a gradient, so that one or two programs are solved, or is the program small enough for a linear program a level?
+
+        Whole tasks are searched by a solver that is named: without a name, that would be HiGHS once more.
+        """
+        return not program.integral and (program.goal.has_gradient or program.n_pairs <= _PAIRS_OF_LEVELS)
 
     def methods(self, program: Program, tolerance: float) -> Sequence[Method]:
         """Return the one method; its answer to an alpha-fair goal or a trade-off has few digits, and is always polished."""
@@ -112,9 +102,11 @@ class CVXPY(Backend):
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Solve any program of these features."""
         solver = (self.within or "").upper() or ("CLARABEL" if program.goal.has_gradient else "HIGHS")
-        within = _Solver(imported(solver, self.options), solver, self.options)
+        within = Solver(imported(solver, self.options), solver, self.options)
         if deadline.seconds is not None and inside(solver).time_limit is None:
             log.warning('"%s" has no time limit of its own: it is stopped between its programs only', solver)
+        if program.integral:
+            return self._whole(within, program, deadline)
         if not program.down_closed and isinstance(program.goal, AlphaFair | Tradeoff):
             return _ruled_worths(within, program, program.goal, deadline)
         if not program.down_closed:
@@ -133,73 +125,19 @@ class CVXPY(Backend):
         solution = solve[program.goal.feature](program.goal, tolerance)
         return replace(solution, iterations=task.iterations, programs_solved=task.solved, seconds=task.seconds)
 
+    def _whole(self, solver: Solver, program: Program, deadline: Deadline) -> Solution:
+        """Search whole tasks as `fairopt.solvers.via_highs` does, with this solver."""
+        from fairopt.solvers.via_cvxpy.whole_model import WholeModel
+        from fairopt.solvers.via_highs.whole import solve_whole_program
 
-@dataclass(frozen=True, slots=True)
-class _Solver:
-    """A solver inside CVXPY, by CVXPY's name, and the options that the user gave for it."""
-
-    cp: Any
-    name: str
-    options: Mapping[str, object]
-
-    def run(self, problem: Any, deadline: Deadline, known: dict[str, object]) -> Status:
-        """Solve, with whatever CVXPY and its solver throw, print or warn of kept inside; return the status, which is not a limit.
-
-        Raises
-        ------
-        NoSolution
-            At the deadline, with what is ``known``.
-        Unsupported
-            The solver does not take an option of the user's.
-        FairoptError
-            Where the solver fails, or stops at a limit of its own: CVXPY says of both limits, time and iterations, ``user_limit``.
-        """
-        for tight in (True, False) if inside(self.name).tight else (True,):  # some never reach the tolerances that others do
-            left = deadline.left
-            if left == 0.0:
-                raise deadline.passed(known)
-            try:
-                with unwarned(), np.errstate(all="ignore"), unheard() if inside(self.name).prints else nullcontext():
-                    problem.solve(solver=self.name, **arguments(self.name, self.options, left, tight=tight))
-            except Exception as error:  # CVXPY's own, the solver's, and what bindings let through
-                raise deadline.passed(known) if _is_late(deadline, left) else self.failure(error, problem) from None
-            status = status_of(problem.status)
-            if _is_late(deadline, left) and status is not Status.OPTIMAL:  # COPT says that a program is infeasible then
-                raise deadline.passed(known)
-            if status is not Status.TIME_LIMIT:
-                return status
-        raise FairoptError(f"CVXPY with {self.name} stopped at a limit of its own; try another solver")
-
-    def failure(self, error: Exception, problem: Any) -> FairoptError:
-        """Return the error to raise where the solver threw this one."""
-        reason = str(error).strip().rstrip(".")
-        if option := named_in(self.options, reason):
-            return Unsupported(f"CVXPY with {self.name} does not take {option}={self.options[option]}: {reason}")
-        if isinstance(error, self.cp.SolverError):  # of CVXPY's, which leaves the reason out
-            rows = sum(each.size for each in problem.constraints)
-            reason = refusal(self.name, problem.size_metrics.num_scalar_variables, rows) or reason
-        without = " without these options, or" if self.options else ""
-        return FairoptError(f"CVXPY with {self.name} failed: {reason}; try{without} another solver")
-
-    def multipliers(self, rows: Any) -> FloatArray:
-        """Return the dual prices of a constraint, never negative.
-
-        Raises
-        ------
-        Unsupported
-            The solver gives none.
-        """
-        if rows.dual_value is None:
-            raise Unsupported(f'"{self.name}" gives CVXPY no dual prices, which prove an answer; use another solver, such as cvxpy:HIGHS')
-        return np.asarray(np.maximum(rows.dual_value, 0.0), float)
+        if program.goal.has_gradient or isinstance(program.goal, Equalize):
+            raise Unsupported(
+                f'"cvxpy" finds whole tasks of leximins and totals alone, and "{program.name}" is neither; leave integral out'
+            )
+        return solve_whole_program(program, deadline, partial(WholeModel, solver))
 
 
-def _is_late(deadline: Deadline, left: float) -> bool:
-    """Is the time that was left nearly over?"""
-    return deadline.seconds is not None and deadline.left <= _SOON * left
-
-
-def _ruled(solver: _Solver, program: Program, tolerance: float, deadline: Deadline) -> Solution:
+def _ruled(solver: Solver, program: Program, tolerance: float, deadline: Deadline) -> Solution:
     """Solve a program with rules by the linear programs of `fairopt.solvers.leximin.ruled_tree`."""
     cp = solver.cp
 
@@ -210,13 +148,13 @@ def _ruled(solver: _Solver, program: Program, tolerance: float, deadline: Deadli
         status = solver.run(problem, deadline, {})
         if status is Status.INFEASIBLE:
             raise NoSolution("nothing is feasible", {"infeasible": True})
-        _require_point(status, z.value, solver.name)
+        require_point(status, z.value, solver.name)
         return np.maximum(z.value, 0.0), solver.multipliers(rows)
 
     return solve_by_programs(program, solve, tolerance, deadline)
 
 
-def _ruled_worths(solver: _Solver, program: Program, goal: AlphaFair | Tradeoff, deadline: Deadline) -> Solution:
+def _ruled_worths(solver: Solver, program: Program, goal: AlphaFair | Tradeoff, deadline: Deadline) -> Solution:
     """Solve a program with rules at alpha = 1, and then its goal in units of that answer; a polish gives the last digits."""
     cp, scaled = solver.cp, Scaled.of(program)
     own, members, reach = shares_of_users(program, scaled)
@@ -240,7 +178,7 @@ def _ruled_worths(solver: _Solver, program: Program, goal: AlphaFair | Tradeoff,
             status = solver.run(cp.Problem(cp.Maximize(goals[-1]), [rows]), deadline, {})
             if status is Status.INFEASIBLE:
                 raise NoSolution("nothing is feasible", {"infeasible": True})
-            _require_point(status, y.value, solver.name)
+            require_point(status, y.value, solver.name)
             found = np.maximum(y.value, 0.0), solver.multipliers(rows)
         except (NoSolution, Unsupported):
             raise
@@ -261,15 +199,10 @@ def _tradeoff(cp: Any, goal: Tradeoff, own: Any, log_weight: FloatArray, units: 
     return (1 - e) / (1 - goal.beta) * powers + e * cp.log(cp.sum(cp.multiply(units, own)))
 
 
-def _require_point(status: Status, x: FloatArray | None, solver: str) -> None:
-    if status is not Status.OPTIMAL or x is None or not np.isfinite(x).all():
-        raise FairoptError(f"CVXPY with {solver} found no answer: {status.value}; try another solver")
-
-
 class _Task:
     """One program in scaled columns, and the solves it takes."""
 
-    def __init__(self, solver: _Solver, program: Program, deadline: Deadline) -> None:
+    def __init__(self, solver: Solver, program: Program, deadline: Deadline) -> None:
         self.cp, self.solver, self.program, self.deadline = solver.cp, solver, program, deadline
         self.scaled = program.scaled()
         self.use = self.scaled.use
@@ -288,7 +221,7 @@ class _Task:
         iterations = getattr(stats, "num_iters", None)
         self.iterations += int(iterations) if isinstance(iterations, int | float) else 0
         self.solved += 1
-        _require_point(status, self.x.value, self.solver.name)
+        require_point(status, self.x.value, self.solver.name)
 
     # Back to the program's units ---------------------------------------------------------------------------------------------
 

@@ -45,6 +45,8 @@ class Inside:
         May it read settings from a file of the current folder?
     ignores : bool
         Does it ignore options that it does not know?
+    whole : mapping
+        Options of programs of whole numbers: no gap is left.
     """
 
     tight: Mapping[str, object] = field(default_factory=dict)
@@ -54,6 +56,7 @@ class Inside:
     prints: bool = False
     reads_files: bool = False
     ignores: bool = False
+    whole: Mapping[str, object] = field(default_factory=dict)
 
 
 _SIMPLEX = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
@@ -62,29 +65,55 @@ _INSIDE = {
     "CLARABEL": Inside({"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12, "tol_ktratio": 1e-10}, "time_limit"),
     "SCS": Inside({"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 200_000}, "time_limit_secs"),
     "OSQP": Inside({"eps_abs": 1e-8, "eps_rel": 1e-8, "max_iter": 200_000}, "time_limit", prints=True),
-    "HIGHS": Inside(_SIMPLEX, "time_limit", package="highspy"),
-    "SCIPY": Inside(_SIMPLEX, "time_limit", holder="scipy_options", ignores=True),
+    "HIGHS": Inside(
+        _SIMPLEX, "time_limit", package="highspy", whole={"mip_rel_gap": 0.0, "mip_abs_gap": 0.0, "mip_feasibility_tolerance": 1e-9}
+    ),
+    "SCIPY": Inside(_SIMPLEX, "time_limit", holder="scipy_options", ignores=True, whole={"mip_rel_gap": 0.0}),
     "ECOS": Inside({"abstol": 1e-11, "reltol": 1e-11, "feastol": 1e-11}, package="ecos"),
     "ECOS_BB": Inside({"abstol": 1e-11, "reltol": 1e-11, "feastol": 1e-11}, package="ecos"),
     "PIQP": Inside({"eps_abs": 1e-10, "eps_rel": 1e-10, "eps_duality_gap_abs": 1e-10, "eps_duality_gap_rel": 1e-10}, package="piqp"),
-    "CBC": Inside({}, "maximumSeconds", package="cylp", prints=True, reads_files=True),
+    "CBC": Inside(
+        {}, "maximumSeconds", package="cylp", prints=True, reads_files=True, whole={"allowableGap": 0.0, "allowableFractionGap": 0.0}
+    ),
     "SCIP": Inside(
         {"numerics/feastol": 1e-9, "numerics/dualfeastol": 1e-9},
         "limits/time",
         holder="scip_params",
         package="pyscipopt",
+        whole={"limits/gap": 0.0, "limits/absgap": 0.0},
         reads_files=True,
     ),
-    "GUROBI": Inside({"FeasibilityTol": 1e-9, "OptimalityTol": 1e-9}, "TimeLimit", package="gurobipy", reads_files=True),
+    "GUROBI": Inside(
+        {"FeasibilityTol": 1e-9, "OptimalityTol": 1e-9},
+        "TimeLimit",
+        package="gurobipy",
+        reads_files=True,
+        whole={"MIPGap": 0.0, "MIPGapAbs": 0.0, "IntFeasTol": 1e-9},
+    ),
     "CPLEX": Inside(
         {"simplex.tolerances.feasibility": 1e-9, "simplex.tolerances.optimality": 1e-9},
         "timelimit",
         holder="cplex_params",
         package="cplex",
+        whole={"mip.tolerances.mipgap": 0.0, "mip.tolerances.absmipgap": 0.0, "mip.tolerances.integrality": 1e-9},
         reads_files=True,
     ),
-    "COPT": Inside({"FeasTol": 1e-9, "DualTol": 1e-9}, "TimeLimit", package="coptpy", prints=True, reads_files=True),
-    "XPRESS": Inside({"feastol": 1e-9, "optimalitytol": 1e-9}, "timelimit", package="xpress", reads_files=True, ignores=True),
+    "COPT": Inside(
+        {"FeasTol": 1e-9, "DualTol": 1e-9},
+        "TimeLimit",
+        package="coptpy",
+        prints=True,
+        reads_files=True,
+        whole={"RelGap": 0.0, "AbsGap": 0.0, "IntTol": 1e-9},
+    ),
+    "XPRESS": Inside(
+        {"feastol": 1e-9, "optimalitytol": 1e-9},
+        "timelimit",
+        package="xpress",
+        reads_files=True,
+        ignores=True,
+        whole={"miprelstop": 0.0, "mipabsstop": 0.0, "miptol": 1e-9},
+    ),
     "GLOP": Inside({}, "time_limit_sec", package="ortools", ignores=True),
     "PDLP": Inside({}, "time_limit_sec", package="ortools", ignores=True),
     "MOSEK": Inside({}, "MSK_DPAR_OPTIMIZER_MAX_TIME", holder="mosek_params", package="mosek", prints=True, reads_files=True),
@@ -147,7 +176,7 @@ def _taken(solver: str) -> tuple[str, ...]:
     return _OF_SCIPY if solver == "SCIPY" else _OF_ORTOOLS
 
 
-def arguments(solver: str, options: Mapping[str, object], seconds: float, *, tight: bool = True) -> dict[str, Any]:
+def arguments(solver: str, options: Mapping[str, object], seconds: float, *, tight: bool = True, whole: bool = False) -> dict[str, Any]:
     """Return the arguments of ``problem.solve`` for a solver.
 
     Parameters
@@ -158,9 +187,11 @@ def arguments(solver: str, options: Mapping[str, object], seconds: float, *, tig
         That are left, inf without a limit.
     tight : bool
         With our tolerances; else with the solver's own.
+    whole : bool
+        For a program of whole numbers.
     """
     its = inside(solver)
-    chosen: dict[str, object] = dict(its.tight) if tight else {}
+    chosen: dict[str, object] = (dict(its.tight) if tight else {}) | (dict(its.whole) if whole else {})
     if seconds < float("inf") and its.time_limit is not None:
         chosen[its.time_limit] = seconds
     if its.holder is None:

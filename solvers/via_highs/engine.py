@@ -91,20 +91,10 @@ class HiGHS(Backend):
         return (_WHOLE if program.integral else _DIVISIBLE)[program.goal.feature](program, program.goal, tolerance, deadline)
 
 
-def _whole_tree(program: Program, goal: TreeFilling, _: float, deadline: Deadline) -> Solution:
-    from fairopt.solvers.via_highs.whole_tree import solve_whole_tree
+def _whole(program: Program, _: Leximin | Total | TreeFilling, __: float, deadline: Deadline) -> Solution:
+    from fairopt.solvers.via_highs.whole import solve_whole_program
 
-    return solve_whole_tree(program, goal, deadline)
-
-
-def _whole(program: Program, _: Leximin | Total, __: float, deadline: Deadline) -> Solution:
-    if not program.down_closed:
-        from fairopt.solvers.via_highs.ruled_whole import solve_whole_ruled
-
-        return solve_whole_ruled(program, deadline)
-    from fairopt.solvers.via_highs.whole_tasks import solve_whole
-
-    return solve_whole(program, deadline)
+    return solve_whole_program(program, deadline)
 
 
 def _nested(program: Program, goal: Nested, _: float, deadline: Deadline) -> Solution:
@@ -197,4 +187,4 @@ _DIVISIBLE: dict[Feature, _Solve] = {
     Feature.TREE: _filling,
     Feature.NESTED: _nested,
 }
-_WHOLE: dict[Feature, _Solve] = {Feature.LEXIMIN: _whole, Feature.TOTAL: _whole, Feature.TREE: _whole_tree}
+_WHOLE: dict[Feature, _Solve] = {Feature.LEXIMIN: _whole, Feature.TOTAL: _whole, Feature.TREE: _whole}

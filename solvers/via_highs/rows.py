@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
-from fairopt.solvers.highs_model import HighsModel
+from fairopt.solvers.highs_model import HighsModel, Outcome
 
-__all__ = ["Rows"]
+__all__ = ["Maker", "Model", "Rows"]
+
+
+class Model(Protocol):
+    """A model that is solved, and perhaps once more: that of HiGHS, or of a solver that another engine reaches."""
+
+    def run(self, time_limit: float) -> Outcome:
+        """Solve."""
+
+    def set_options(self, **options: object) -> None:
+        """Set options of HiGHS, which another solver leaves out."""
+
+    def forget(self) -> None:
+        """Drop the last answer."""
+
+
+Maker: TypeAlias = Callable[..., Model]
+"""Makes a model of the arguments of `HighsModel`."""
 
 
 class Rows:
-    """Columns from 0 to an upper bound, and rows."""
+    """Columns from 0 to an upper bound, and rows. ``branch_and_cut`` makes the model of those of whole numbers, HiGHS the others."""
 
-    def __init__(self) -> None:
+    def __init__(self, branch_and_cut: Maker = HighsModel) -> None:
+        self.branch_and_cut = branch_and_cut
         self.upper: list[float] = []
         self.whole: list[bool] = []
         self.entries: list[tuple[IntArray, IntArray, FloatArray]] = []  # rows, columns, values
@@ -55,17 +74,17 @@ class Rows:
 
     def copy(self) -> Rows:
         """Return a copy that can grow by itself."""
-        other = Rows()
-        for name, values in vars(self).items():
-            setattr(other, name, list(values))
+        other = Rows(self.branch_and_cut)
+        for name in ("upper", "whole", "entries", "lower_rows", "upper_rows"):
+            setattr(other, name, list(getattr(self, name)))
         return other
 
-    def model(self, maximise: Mapping[int, float], tolerance: float = 1e-9, *, relaxed: bool = False) -> HighsModel:
+    def model(self, maximise: Mapping[int, float], tolerance: float = 1e-9, *, relaxed: bool = False) -> Model:
         """Return the model with this goal; ``relaxed``, where every column is divisible."""
         cost = np.zeros(len(self.upper))
         cost[[*maximise]] = [*maximise.values()]
         rows, columns, values = (np.concatenate(each) for each in zip(*self.entries, strict=True))
-        return HighsModel(
+        return (HighsModel if relaxed else self.branch_and_cut)(
             cost,
             np.zeros(cost.size),
             np.array(self.upper),

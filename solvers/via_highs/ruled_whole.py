@@ -16,15 +16,15 @@ from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tolerances import FITS, TINY
 from fairopt.program import Feature, LimitKind, Program, Solution
 from fairopt.solvers.backend import Deadline, Status
-from fairopt.solvers.highs_model import Outcome, solved
-from fairopt.solvers.via_highs.rows import Rows
+from fairopt.solvers.highs_model import HighsModel, Outcome, solved
+from fairopt.solvers.via_highs.rows import Maker, Rows
 from fairopt.solvers.via_highs.settings import SETTINGS
 from fairopt.solvers.via_highs.whole_tasks import Outcomes
 
 __all__ = ["solve_whole_ruled"]
 
 
-def solve_whole_ruled(program: Program, deadline: Deadline) -> Solution:
+def solve_whole_ruled(program: Program, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> Solution:
     """Return the integral leximin, or the largest integral total, of a program with rules.
 
     Raises
@@ -32,7 +32,7 @@ def solve_whole_ruled(program: Program, deadline: Deadline) -> Solution:
     NoSolution
         At the deadline, with the best tasks so far; where no whole tasks obey the rules.
     """
-    pairs = _Pairs(program, deadline)
+    pairs = _Pairs(program, deadline, branch_and_cut)
     if program.goal.feature is not Feature.TOTAL:
         return _Outcomes(program, deadline, pairs).solve()
     worth = program.worth
@@ -48,8 +48,8 @@ def solve_whole_ruled(program: Program, deadline: Deadline) -> Solution:
 class _Pairs:
     """A model with a whole number of tasks on each pair, within all rows."""
 
-    def __init__(self, program: Program, deadline: Deadline) -> None:
-        self.program, self.deadline = program, deadline
+    def __init__(self, program: Program, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> None:
+        self.program, self.deadline, self.branch_and_cut = program, deadline, branch_and_cut
         limits = program.limits
         largest = np.floor(program.largest() * (1 + FITS) + FITS)
         self.upper: FloatArray = np.where(np.isfinite(largest), np.maximum(largest, 0.0), 0.0)
@@ -61,7 +61,7 @@ class _Pairs:
 
     def rows(self) -> tuple[Rows, IntArray]:
         """Return a model that can grow, and its columns."""
-        rows = Rows()
+        rows = Rows(self.branch_and_cut)
         columns = rows.columns(self.upper)
         rows.block(self.matrix, columns, -np.inf, self.right)
         return rows, columns

@@ -27,9 +27,9 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import FITS, TINY
 from fairopt.program import Feature, Program, Solution, Stage
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_model import Outcome, Status, solved
+from fairopt.solvers.highs_model import HighsModel, Outcome, Status, solved
 from fairopt.solvers.via_highs.identical_servers import Totals
-from fairopt.solvers.via_highs.rows import Rows
+from fairopt.solvers.via_highs.rows import Maker, Rows
 from fairopt.solvers.via_highs.settings import SETTINGS
 from fairopt.solvers.via_highs.whole_starts import WholeStarts
 
@@ -38,11 +38,11 @@ __all__ = ["Outcomes", "solve_whole"]
 log = logging.getLogger(__name__)
 
 
-def solve_whole(program: Program, deadline: Deadline) -> Solution:
-    """Solve Total or Leximin over whole tasks."""
+def solve_whole(program: Program, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> Solution:
+    """Solve Total or Leximin over whole tasks; ``branch_and_cut`` solves the programs of whole numbers, HiGHS their bounds and packings."""
     if program.goal.feature is Feature.TOTAL:
-        return _total(program, deadline)
-    return Outcomes(program, deadline).solve()
+        return _total(program, deadline, branch_and_cut)
+    return Outcomes(program, deadline, branch_and_cut).solve()
 
 
 def _totals(program: Program, worth: FloatArray) -> Totals:
@@ -53,13 +53,13 @@ def _totals(program: Program, worth: FloatArray) -> Totals:
     return Totals.of(program.pair_users, program.pair_servers, worth, matrix, largest)
 
 
-def _total(program: Program, deadline: Deadline) -> Solution:
+def _total(program: Program, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> Solution:
     worth = program.worth
     totals = _totals(program, worth)
     value = worth[totals.first]
     best, bound, iterations, runs = _greedy_total(program, deadline), float(value @ totals.upper), 0, 0
     while True:
-        rows = Rows()
+        rows = Rows(branch_and_cut)
         y = rows.columns(totals.upper)
         totals.limit(rows, y, np.arange(y.size))
         goal_of = dict(zip(y.tolist(), (value / value.max()).tolist(), strict=True))
@@ -101,8 +101,8 @@ def _greedy_total(program: Program, deadline: Deadline) -> FloatArray:
 class Outcomes:
     """The levels found so far, how many users are counted at or below each, and the best allocation known."""
 
-    def __init__(self, program: Program, deadline: Deadline) -> None:
-        self.program, self.deadline = program, deadline
+    def __init__(self, program: Program, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> None:
+        self.program, self.deadline, self.branch_and_cut = program, deadline, branch_and_cut
         self.per_level = program.worth
         self.totals = totals = _totals(program, self.per_level)
         users, per_level = program.pair_users[totals.first], self.per_level[totals.first]
@@ -289,7 +289,7 @@ class Outcomes:
         misses = [(later - earlier) * scale for earlier, later in pairwise(needs)]
         rounds = SETTINGS.rounds_of_totals if self.totals.cuts else 0
         while True:
-            rows = Rows()
+            rows = Rows(self.branch_and_cut)
             y = rows.columns(self.totals.upper[self.kept])
             self.totals.limit(rows, y, self.kept)
             below = self._members(rows, y, position, worth, need * scale, misses, allowed)

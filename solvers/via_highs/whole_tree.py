@@ -36,8 +36,8 @@ from fairopt.program import LimitKind, Program, Solution, Stage, TreeFilling
 from fairopt.program.stop_times import stop_times
 from fairopt.program.tree_filling import Part
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_model import Status, solved
-from fairopt.solvers.via_highs.rows import Rows
+from fairopt.solvers.highs_model import HighsModel, Status, solved
+from fairopt.solvers.via_highs.rows import Maker, Rows
 from fairopt.solvers.via_highs.settings import SETTINGS
 from fairopt.solvers.via_highs.tree import solve_filling
 
@@ -46,7 +46,7 @@ __all__ = ["solve_whole_tree"]
 log = logging.getLogger(__name__)
 
 
-def solve_whole_tree(program: Program, goal: TreeFilling, deadline: Deadline) -> Solution:
+def solve_whole_tree(program: Program, goal: TreeFilling, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> Solution:
     """Fill a tree in whole tasks.
 
     Raises
@@ -54,7 +54,7 @@ def solve_whole_tree(program: Program, goal: TreeFilling, deadline: Deadline) ->
     NoSolution
         At the deadline, with the best tasks found.
     """
-    return _Filling(program, goal, deadline).solve()
+    return _Filling(program, goal, deadline, branch_and_cut).solve()
 
 
 @dataclass
@@ -74,7 +74,7 @@ class _PartModel:
 class _Filling:
     """The model of all parts so far, and the best tasks known."""
 
-    def __init__(self, program: Program, goal: TreeFilling, deadline: Deadline) -> None:
+    def __init__(self, program: Program, goal: TreeFilling, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> None:
         self.program, self.goal, self.deadline = program, goal, deadline
         self.limits = program.limits
         self.largest = np.floor(program.largest() * (1 + FITS) + FITS)
@@ -82,7 +82,7 @@ class _Filling:
         self.unit = float(reach.max(initial=0.0)) or 1.0  # shares are measured in it, so that rows are near 1
         self.worth = program.utilities / self.unit
         self.at_once = not program.down_closed and not any(part.guarantees for part in goal.parts)  # all parts have the same tasks
-        self.rows = Rows()
+        self.rows = Rows(branch_and_cut)
         self.parts: list[_PartModel] = []
         self.best = np.zeros(program.n_pairs)
         self.known: list[FloatArray] = []

@@ -14,6 +14,7 @@ no bound leaves it unknown, and the answer uncertified."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,16 @@ class Pyomo(Backend):
     name = "pyomo"
     title = "Pyomo: models to extend and write, and choices among alternatives; HiGHS, or any of its solvers"
     features = frozenset(
-        {Feature.TREE, Feature.LEXIMIN, Feature.EQUALIZE, Feature.TOTAL, Feature.DISJUNCTIVE, Feature.INTEGRAL, Feature.SEVERAL_SERVERS}
+        {
+            Feature.TREE,
+            Feature.WHOLE_FILLING,
+            Feature.LEXIMIN,
+            Feature.EQUALIZE,
+            Feature.TOTAL,
+            Feature.DISJUNCTIVE,
+            Feature.INTEGRAL,
+            Feature.SEVERAL_SERVERS,
+        }
         | {Feature.RULES}
     )
     package = "pyomo"
@@ -59,19 +69,37 @@ class Pyomo(Backend):
         """Return Pyomo's name of a solver, whether it is installed or not."""
         return pyomo_model.known_name(name)
 
+    @classmethod
+    def suits(cls, program: Program) -> bool:
+        """Is it no search of whole tasks? That would be the one of HiGHS once more, unless a solver is named."""
+        return not _is_searched(program)
+
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Build the model in units of its own, and solve it."""
         goal = program.goal
-        if program.integral and goal.has_levels:
-            raise Unsupported(f'"pyomo" does not solve a leximin over whole tasks, as "{program.name}" is here; use highs')
-        if not program.down_closed and program.integral:
-            raise Unsupported(f'"pyomo" finds no whole tasks that obey rules, as "{program.name}" has here; use highs')
+        if _is_searched(program):
+            return self._whole(program, deadline)
         if not program.down_closed:
             return solve_with_rules(program, pyomo_model.solver(self.within, self.options), deadline, tolerance)
         if not (program.largest() > 0).any():
             return nothing_to_solve(program)
         engine = pyomo_model.solver(self.within, self.options)
         return _SOLVE[goal.feature](program, goal, engine, tolerance, deadline)
+
+    def _whole(self, program: Program, deadline: Deadline) -> Solution:
+        """Search whole tasks as `fairopt.solvers.via_highs` does, with this solver."""
+        from fairopt.solvers.via_highs.whole import solve_whole_program
+        from fairopt.solvers.via_pyomo.whole_model import WholeModel
+
+        if program.goal.feature not in (Feature.LEXIMIN, Feature.TOTAL, Feature.TREE):
+            raise Unsupported(f'"pyomo" finds whole tasks of leximins and totals alone, and "{program.name}" is neither; use highs')
+        return solve_whole_program(program, deadline, partial(WholeModel, pyomo_model.solver(self.within, self.options)))
+
+
+def _is_searched(program: Program) -> bool:
+    """Does the program take several models of whole numbers?"""
+    goal = program.goal
+    return program.integral and (goal.has_levels or goal.is_filling or not program.down_closed)
 
 
 def _total(program: Program, goal: Total, engine: Any, _: float, deadline: Deadline) -> Solution:

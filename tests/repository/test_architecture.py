@@ -56,7 +56,10 @@ ABOVE_THE_ENGINES = (
     "__init__",
 )  # of fairopt.solvers, from the lowest floor: what knows every engine, and the door
 MAY_USE_ACTIVE_SETS = {"interior_point"}
-BUILDS_ON = {("large", "interior_point"), ("large", "via_highs")}  # on their methods, not on the engines
+BUILDS_ON = {  # on their methods, not on the engines
+    *(("large", "interior_point"), ("large", "via_highs")),
+    *(("via_cvxpy", "via_highs"), ("via_pyomo", "via_highs")),  # the search of whole tasks
+}
 DOOR = "fairopt"  # the public door: it opens to every room, and only commands go through it
 THROUGH_THE_DOOR = {"commands", "cli", "__main__"}
 PACKAGES = {"models", "solvers"}

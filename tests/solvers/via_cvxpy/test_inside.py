@@ -13,7 +13,7 @@ import pytest
 import fairopt as fo
 from fairopt.processes.streams import unwarned
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.via_cvxpy import engine
+from fairopt.solvers.via_cvxpy import engine, running
 from fairopt.solvers.via_cvxpy.inside import Inside, arguments, imported
 
 POOL = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
@@ -101,14 +101,14 @@ def failing(error: Exception) -> Any:
 
 def test_a_failure_has_the_reason_of_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     """CVXPY keeps it to itself where a licence is too small; then the solver is asked. At the deadline, it is the deadline."""
-    gurobi = engine._Solver(cvxpy, "GUROBI", {})
+    gurobi = running.Solver(cvxpy, "GUROBI", {})
     with pytest.raises(fo.FairoptError, match="failed: sum of things; try another solver"):
         gurobi.run(failing(RuntimeError("sum of things")), Deadline(None), {})
-    monkeypatch.setattr(engine, "refusal", lambda *_: "Model too large for size-limited license")
+    monkeypatch.setattr(running, "refusal", lambda *_: "Model too large for size-limited license")
     with pytest.raises(fo.FairoptError, match="failed: Model too large"):
         gurobi.run(failing(cvxpy.SolverError("Solver 'GUROBI' failed.")), Deadline(None), {})
     with pytest.raises(fo.Unsupported, match="does not take Thread=1: Unknown parameter"):
-        engine._Solver(cvxpy, "GUROBI", {"Thread": 1}).run(failing(ValueError("Unknown parameter 'Thread'")), Deadline(None), {})
+        running.Solver(cvxpy, "GUROBI", {"Thread": 1}).run(failing(ValueError("Unknown parameter 'Thread'")), Deadline(None), {})
     over, left = Deadline(0.0), iter([1.0, 0.0])
     monkeypatch.setattr(type(over), "left", property(lambda _: next(left)))  # all of it is used up meanwhile
     with pytest.raises(fo.NoSolution, match="time limit of 0 s"):
@@ -132,7 +132,7 @@ def test_what_a_solver_prints_is_not_heard(capfd: pytest.CaptureFixture[str]) ->
         return SimpleNamespace()
 
     problem = SimpleNamespace(solve=noise, status="optimal")
-    engine._Solver(cvxpy, "COPT", {}).run(problem, Deadline(None), {})
+    running.Solver(cvxpy, "COPT", {}).run(problem, Deadline(None), {})
     assert capfd.readouterr().out == ""
 
 
@@ -141,5 +141,5 @@ def test_a_tolerance_that_is_never_reached_is_replaced_by_the_solvers_own() -> N
     heard: list[dict[str, Any]] = []
     problem = SimpleNamespace(solve=lambda **given: heard.append(given), status="user_limit")
     with pytest.raises(fo.FairoptError, match="stopped at a limit of its own"):
-        engine._Solver(cvxpy, "PIQP", {}).run(problem, Deadline(None), {})
+        running.Solver(cvxpy, "PIQP", {}).run(problem, Deadline(None), {})
     assert ["eps_abs" in given for given in heard] == [True, False]

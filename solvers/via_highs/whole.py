@@ -1,0 +1,33 @@
+"""Whole tasks by branch and cut: which search a program takes. The solver of its programs may be another than HiGHS."""
+
+from __future__ import annotations
+
+from fairopt.program import Program, Solution, TreeFilling
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.highs_model import HighsModel
+from fairopt.solvers.via_highs.rows import Maker
+from fairopt.solvers.via_highs.ruled_whole import solve_whole_ruled
+from fairopt.solvers.via_highs.whole_tasks import solve_whole
+from fairopt.solvers.via_highs.whole_tree import solve_whole_tree
+
+__all__ = ["solve_whole_program"]
+
+
+def solve_whole_program(program: Program, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> Solution:
+    """Return the leximin or the largest total of whole tasks, with rules and in a tree of queues, too.
+
+    Parameters
+    ----------
+    branch_and_cut : callable
+        Makes a model of whole numbers of the arguments of `HighsModel`. Relaxations, bounds and packings are those of HiGHS.
+
+    Raises
+    ------
+    NoSolution
+        At the deadline, with the best tasks found.
+    """
+    if isinstance(program.goal, TreeFilling):
+        return solve_whole_tree(program, program.goal, deadline, branch_and_cut)
+    if not program.down_closed:
+        return solve_whole_ruled(program, deadline, branch_and_cut)
+    return solve_whole(program, deadline, branch_and_cut)

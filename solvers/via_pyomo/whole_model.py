@@ -1,0 +1,91 @@
+"""Mixed-integer programs by one of Pyomo's solvers, for the searches of whole tasks (`fairopt.solvers.via_highs.whole`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.errors import Unsupported
+from fairopt.instance import FloatArray, IntArray
+from fairopt.solvers.backend import Status
+from fairopt.solvers.highs_model import Outcome
+from fairopt.solvers.via_pyomo import model as pyomo_model
+
+__all__ = ["WholeModel"]
+
+_NOTHING = 1e-9  # a smaller difference of two goals is none
+
+
+class WholeModel:
+    """maximise cost @ x  subject to  row_lower <= matrix @ x <= row_upper,  lower <= x <= upper,  x[integral] whole."""
+
+    def __init__(
+        self,
+        engine: pyomo_model.Engine,
+        cost: FloatArray,
+        lower: FloatArray,
+        upper: FloatArray,
+        matrix: sp.csr_array,
+        row_lower: FloatArray,
+        row_upper: FloatArray,
+        integral: IntArray,
+        tolerance: float,
+    ) -> None:
+        import pyomo.environ as pyo
+
+        self.engine, self.cost, self.bounded = engine, cost, bool(np.isfinite(upper[cost != 0]).all())
+        whole = set(integral.tolist())
+        with pyomo_model.inside():
+            self.model: Any = pyo.ConcreteModel()
+            self.model.x = pyo.Var(
+                range(cost.size),
+                domain=lambda _, j: pyo.Integers if j in whole else pyo.Reals,
+                bounds=lambda _, j: (float(lower[j]), float(upper[j]) if np.isfinite(upper[j]) else None),
+            )
+            self.columns = list(self.model.x.values())
+            self.model.rows = pyo.ConstraintList()
+            self.is_empty = False  # has it a row that nothing satisfies?
+            for row, (least, most) in enumerate(zip(row_lower.tolist(), row_upper.tolist(), strict=True)):
+                if matrix.indptr[row] == matrix.indptr[row + 1]:
+                    self.is_empty |= least > tolerance or most < -tolerance
+                    continue
+                body = pyomo_model.row_of(matrix, row, self.columns)
+                if np.isfinite(most):
+                    self.model.rows.add(body <= most)
+                if np.isfinite(least):
+                    self.model.rows.add(body >= least)
+            goal = (
+                pyo.quicksum(float(cost[j]) * self.columns[j] for j in np.flatnonzero(cost).tolist())
+                if cost.any()
+                else 0.0 * self.columns[0]
+            )
+            self.model.goal = pyo.Objective(expr=goal, sense=pyo.maximize)
+
+    def run(self, time_limit: float) -> Outcome:
+        """Solve; the gap is that between the point and the bound of the solver.
+
+        Raises
+        ------
+        Unsupported
+            The solver gives no bound, which proves that a point is the best.
+        """
+        status, bound = pyomo_model.run(self.model, self.engine, time_limit)
+        if self.is_empty or (status is Status.UNBOUNDED and self.bounded):  # "infeasible or unbounded"
+            status = Status.INFEASIBLE
+        if status is not Status.OPTIMAL:
+            return Outcome(status, np.empty(0), np.empty(0), np.inf, 0)
+        x = pyomo_model.values(self.columns)
+        value = float(self.cost @ x)
+        if bound is None and self.cost.any():
+            raise Unsupported(f'"pyomo:{self.engine.name}" gives no bound, which proves whole tasks; use another solver')
+        above = 0.0 if bound is None else max(bound - value, 0.0)
+        gap = 0.0 if above <= _NOTHING else above / abs(value) if value else np.inf
+        return Outcome(status, x, np.empty(0), gap, 0, value if bound is None else bound)
+
+    def set_options(self, **options: object) -> None:
+        """Leave the options of HiGHS out: they make a search shorter, and no answer another."""
+
+    def forget(self) -> None:
+        """Keep nothing, as ever."""
