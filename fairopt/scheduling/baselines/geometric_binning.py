@@ -4,9 +4,20 @@ T is at most the smallest level of the leximin, so that everybody fills the firs
 `fairopt.scheduling.baselines.bins`; the paper has one linear program, in which a unit in a bin is worth less than one in the bin below.
 With ``part=0`` the bins are filled one after another, which is what the weights stand for.
 
-*Guarantee.* Flows that take 0 or 1 of each link on each path, with equal weights: each rate is within the ratio of its max-min fair rate.
+*Guarantee.* Everybody has at least T, or all its tasks. The papers say more of flows that take 0 or 1 of each link, with equal weights:
+each rate is within the ratio of its max-min fair rate. On small random networks it is, but not always. In `counterexample_of_flows` the
+flow "long" takes two links of 7, on each of which are three flows that share a link of 3 with another one each. Fair rates are 1.5, and 2.5
+for "long". With a first bin of 1, the second is filled best if the three have 2 each: a unit for "long" would cost one on both its links.
+So "long" stays at 1, and 2.5 is more than twice as much. With more than three flows on each link the distance grows without end:
 
-With several resources nothing of this holds. One server has 38.5 of resource r0 and 4.5 of each of r1, ..., r20. For each j, user Aj
+>>> import fairopt as fo
+>>> network = counterexample_of_flows()
+>>> [round(fo.schedule(network, f"max-min:{name}:ratio=2:first=1")["long"].tasks, 6) for name in ("geometric-binning", "swan")]
+[1.0, 1.0]
+>>> round(fo.solve(network, "max-min")["long"].tasks, 6)
+2.5
+
+With several resources one server is enough. It has 38.5 of resource r0 and 4.5 of each of r1, ..., r20. For each j, user Aj
 demands 1 of r0 and 1 of rj, user Bj 2 of rj, and C demands 1 of r0; the weights are the dominant shares, so that a level is a number of
 tasks. The leximin is 1.5 for all A and B, and 8.5 for C. Binning with the ratio 2 and a first bin of 1 gives the A nearly all of r0, since
 that fills more of the second bin than what it takes from the B:
@@ -31,7 +42,7 @@ from fairopt.instance import FloatArray, Instance
 from fairopt.scheduling.baselines.baseline import Baseline, Case
 from fairopt.scheduling.baselines.bins import bins_in_one, bins_in_turn, first_end, geometric_ends
 
-__all__ = ["GeometricBinning", "counterexample"]
+__all__ = ["GeometricBinning", "counterexample", "counterexample_of_flows"]
 
 
 @dataclass(frozen=True)
@@ -63,8 +74,8 @@ class GeometricBinning(Baseline):
     source: ClassVar[str] = "Namyar et al. (2024), Soroush"
     example: ClassVar[str] = "tsf:geometric-binning:ratio=2"
     guarantee: ClassVar[str] = (
-        "flows with demands of 0 and 1 and equal weights, bins one after another: each level is within the ratio of its exact one; "
-        "none with several resources"
+        "everybody has at least the end of the first bin, or all its tasks; that flows with equal weights are within the ratio, as was "
+        "published, has a counterexample"
     )
     needs_levels: ClassVar[bool] = True
 
@@ -90,3 +101,16 @@ def counterexample() -> Instance:
     capacities = np.array([[38.5, *[4.5] * 20]])
     users = [*(f"A{j}" for j in range(1, 21)), *(f"B{j}" for j in range(1, 21)), "C"]
     return Instance(capacities, demands, weights=(demands / capacities).max(axis=1), users=users, resources=[f"r{j}" for j in range(21)])
+
+
+def counterexample_of_flows(each: int = 3) -> Instance:
+    """Return flows of which geometric binning and SWAN give one 2 / (each + 2) of its fair rate, with the ratio 2 and a first bin of 1."""
+    links: dict[str, float] = {}
+    flows: dict[str, list[list[str]]] = {"long": [["A", "B"]]}
+    for side in ("A", "B"):
+        links[side] = 2 * each + 1
+        for k in range(1, each + 1):
+            shared, last = f"{side}{k}", f"{side}{k} last"
+            links |= {shared: 3, last: 3}
+            flows |= {f"{side} first {k}": [[side, shared]], f"{side} second {k}": [[shared, last]], f"{side} third {k}": [[last]]}
+    return Instance.from_paths(links, flows)

@@ -7,7 +7,8 @@ r"""SWAN's iterations: the largest total with levels up to T, then up to ratio T
 
 T is at most the smallest level of the leximin, and the first lower bound is 0. One linear program an iteration.
 
-*Guarantee.* Flows that take 0 or 1 of each link on each path, with equal weights: each rate is within the ratio of its max-min fair rate.
+*Guarantee.* Everybody has at least T, or all its tasks. The paper says that each rate is within the ratio of its max-min fair
+rate, for flows with equal weights; `fairopt.scheduling.baselines.geometric_binning` has a network of 19 flows where one is not.
 
 >>> import fairopt as fo
 >>> network = fo.Instance.from_paths({"a": 2, "b": 6}, {"f": [["a"], ["b"]], "g": [["a"]]})
@@ -59,7 +60,8 @@ class SWAN(Baseline):
     source: ClassVar[str] = "Hong et al. (2013), section 4.3"
     example: ClassVar[str] = "tsf:swan:ratio=2"
     guarantee: ClassVar[str] = (
-        "flows with demands of 0 and 1 and equal weights: each level is within the ratio of its exact one; none with several resources"
+        "everybody has at least the first bound, or all its tasks; that flows with equal weights are within the ratio, as was "
+        "published, has a counterexample"
     )
     needs_levels: ClassVar[bool] = True
 

@@ -12,7 +12,7 @@ from support.baseline_cases import odd_cluster, random_flows
 import fairopt as fo
 from fairopt.scheduling.baselines import Case
 from fairopt.scheduling.baselines.bins import bins_in_turn, first_end
-from fairopt.scheduling.baselines.geometric_binning import counterexample
+from fairopt.scheduling.baselines.geometric_binning import counterexample, counterexample_of_flows
 from fairopt.solving import checked
 
 
@@ -53,12 +53,42 @@ def test_swan(seed: int, notion: str) -> None:
 @pytest.mark.parametrize("ratio", [1.5, 2])
 @pytest.mark.parametrize("name", ["geometric-binning", "swan"])
 @pytest.mark.parametrize("seed", range(12))
-def test_flows_are_within_the_ratio(seed: int, name: str, ratio: float) -> None:
-    """Theorem 1 of Hong et al. (2013) and its counterpart of Soroush: rate / ratio <= its max-min fair rate <= ratio rate."""
+def test_small_random_flows_are_within_the_ratio(seed: int, name: str, ratio: float) -> None:
+    """As Hong et al. (2013) and Namyar et al. (2024) say of all: rate / ratio <= its max-min fair rate <= ratio rate."""
     network = random_flows(seed)
     exact = fo.solve(network, "max-min").tasks_per_user
     found = fo.schedule(network, "max-min", placement=name, ratio=ratio).tasks_per_user
     assert np.maximum(found / exact, exact / found).max() <= ratio * (1 + 1e-6)
+
+
+def links_and_paths(network: fo.Instance) -> tuple[dict[str, int], dict[str, list[list[str]]]]:
+    """What a network of single paths was made of."""
+    links = {limit.name: int(limit.bound) for limit in network.limits}
+    assert all(isinstance(limit.amounts, dict) or limit.amounts is not None for limit in network.limits)
+    paths = {user: [[limit.name for limit in network.limits if user in dict(limit.amounts)]] for user in network.users}
+    return links, paths
+
+
+def test_flows_that_are_not_within_the_ratio() -> None:
+    """By hand and in fractions. In the second bin three flows on each link of "long" have 2, their neighbours 1 and 2: 5 a group, no more.
+
+    If "long" had 1 + e, each of its links would lose e for the three, and a group loses what its first flow loses: e - 2 e < 0. So "long"
+    stays at 1, where its fair rate is 7 - 3 * 1.5 = 2.5: more than twice as much.
+    """
+    network = counterexample_of_flows()
+    model = approximations.of_flows(*links_and_paths(network))
+    fair = model.levels(approximations.leximin(model))
+    assert fair == [Fraction(5, 2), *[Fraction(3, 2)] * 18]
+    totals, level = approximations.in_bins(model, [Fraction(1), Fraction(2)])
+    assert totals == [19, 31]
+    assert level[0] == 1
+    assert approximations.swan(model, [Fraction(2) ** k for k in range(3)])[0] == 1
+    for name in ("geometric-binning", "swan"):
+        found = fo.schedule(network, f"max-min:{name}:ratio=2:first=1")
+        assert found["long"].tasks == pytest.approx(1.0)
+    ten = counterexample_of_flows(10)
+    assert fo.solve(ten, "max-min")["long"].tasks == pytest.approx(6.0)
+    assert fo.schedule(ten, "max-min:swan:ratio=2:first=1")["long"].tasks == pytest.approx(1.0)
 
 
 def test_several_resources_are_not_within_the_ratio() -> None:
