@@ -47,6 +47,7 @@ bench: $(INSTALLED)  ## time and memory of fairopt and of its alternatives, into
 	$(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/queues.py
 	$(BIN)/python benchmarks/flows.py
+	$(BIN)/python benchmarks/baselines.py
 	$(BIN)/python benchmarks/limits.py
 	$(BIN)/python benchmarks/by_server.py
 	$(BIN)/python benchmarks/rules.py
