@@ -131,8 +131,8 @@ class Queues:
     rows : bool array (accounts, rows)
     counted : bool array (accounts, users)
     by_row : four arrays (entries,), optional
-        Of accounts of limits in which a task counts differently from row to row: account, user, row and what a task counts there. These
-        accounts are ``counted`` for nobody.
+        Of accounts of limits and guarantees in which a task counts differently from row to row: account, user, row and what a task counts
+        there. These accounts are ``counted`` for nobody.
     last : bool array (users,), optional
         Who demands nothing that counts, and so is of a tier below all others. ``parts`` of these are 0.
     plain_parts : array (users, resources), optional

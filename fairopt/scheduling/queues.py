@@ -12,7 +12,7 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
-from fairopt.instance.by_server import refuse_by_server
+from fairopt.instance.by_server import counted_amounts, refuse_by_server
 from fairopt.instance.keeping import Keeping
 from fairopt.models import Notion, ShareNotion
 from fairopt.models.share_notion import dominant_share
@@ -64,9 +64,10 @@ def queues_of(
     tree = instance.tree
     leaf = np.arange(instance.n_users) if leaf is None else leaf
     held = instance if held is None else held
-    if any(each.guarantee for queue in instance.queues for each in queue.everywhere_and_on_groups):
-        what = "a greedy schedule follows guarantees of queues by tasks that are the same everywhere"
-        refuse_by_server(held, what, "use fairopt.solve, or leave the guarantees out")
+    kept = KeptParts.of(instance)
+    if kept is not None:
+        what = "a greedy schedule keeps guarantees that a lending limit does not lend by tasks that are the same everywhere"
+        refuse_by_server(held, what, "use fairopt.solve, or leave the lending limits out")
     columns = _Columns(instance, held.demands_by_kind[:, 0], leaf)
     accounts, entries = _of_limits(instance, columns, leaf, held)
     everywhere, everybody = np.ones(instance.n_servers, bool), np.ones(instance.n_users, bool)
@@ -74,8 +75,8 @@ def queues_of(
         accounts.append(_counted(_Account(Kind.LIMIT, 0, r, amount, everywhere, everybody), len(accounts), held, leaf, entries))
     for node in range(1, tree.n_nodes):
         for row in guarantees_of(instance, tree, node):
-            accounts.append(_Account(Kind.GUARANTEE, node, row.resource, row.bound, row.servers, row.users))
-    kept = KeptParts.of(instance)
+            account = _Account(Kind.GUARANTEE, node, row.resource, row.bound, row.servers, row.users)
+            accounts.append(_worked(account, len(accounts), held, leaf, entries))
     for number, keeping in enumerate(() if kept is None else kept.keepings):
         accounts += _of_keeping(keeping, number, len(accounts))
     plain_parts = safe_ratio(seen.demands, seen.total_capacity) if share == "dominant" else None
@@ -176,6 +177,19 @@ def _counted(account: _Account, number: int, held: Instance, leaf: IntArray, ent
     users, rows = np.nonzero(account.users[leaf][:, None] & account.rows & (each > 0).astype(bool))
     entries.append((np.full(users.size, number), users, rows, each[users, rows]))
     return account._replace(resource=0, users=np.zeros(account.users.size, bool))
+
+
+def _worked(account: _Account, number: int, held: Instance, leaf: IntArray, entries: list[_Entries]) -> _Account:
+    """Return the account of a guarantee; where demands or speeds differ by server, work counts (`counted_amounts`), row by row."""
+    if not held.differs_by_server:
+        return account
+    own, r = account.users[leaf], account.resource
+    taken = np.broadcast_to(held.demands_by_kind[:, :, r][:, held.kind_of], held.eligibility.shape)
+    each = counted_amounts(held, own, account.rows, r)
+    each = np.where(each > 0, each, taken)  # of who may not run there: the guarantee is one of its queue all the same
+    users, rows = np.nonzero(own[:, None] & account.rows & (taken > 0).astype(bool))
+    entries.append((np.full(users.size, number), users, rows, each[users, rows]))
+    return account._replace(users=np.zeros(account.users.size, bool))
 
 
 def _together(entries: list[_Entries], dtype: Any) -> _Entries | None:

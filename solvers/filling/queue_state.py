@@ -61,7 +61,7 @@ class QueueState(NamedTuple):
     asked: FloatArray  # (A,) what the queue keeps as it says, not scaled to the capacity
     of_server: FloatArray  # (R, resources of accounts) capacity of one server of the row
     counted: FloatArray  # (A,) scratch: what counts below the queue of such an account
-    everywhere: BoolArray  # (A,) does the account count all rows?
+    everywhere: BoolArray  # (A,) does the account count all rows, and each task the same on all?
     rows: BoolArray  # (A, R)
     held: FloatArray  # (A,) usage
     held_lost: FloatArray  # (A,)
@@ -111,7 +111,9 @@ class QueueState(NamedTuple):
         everywhere = np.asarray(queues.rows[:, filling.counts > 0].all(axis=1))
         user, account, on_row, adds = _entries(queues)
         by_account = np.lexsort((user, -adds, account))
-        groups = bool((~everywhere & (queues.kinds != Kind.GUARANTEE)).any()) or bool((on_row >= 0).any())
+        by_row = np.isin(np.arange(accounts), account[on_row >= 0])
+        everywhere &= ~(by_row & (queues.kinds == Kind.GUARANTEE))
+        groups = bool((~everywhere & (queues.kinds != Kind.GUARANTEE)).any()) or bool((by_row & (queues.kinds != Kind.GUARANTEE)).any())
         given, parts_given = _given(queues, np.unique(account))
         width = 1 if queues.parts is None else queues.parts.shape[1]
         has_last = queues.last is not None and bool(queues.last.any())

@@ -32,8 +32,8 @@ class Tree:
         starts, accounts = shape.accounts_from.tolist(), shape.accounts.tolist()
         entries = list(zip(accounts, shape.adds.tolist(), shape.on_row.tolist(), strict=True))
         self.entries = [entries[starts[n] : starts[n + 1]] for n in range(len(servers.wanted))]
-        self.accounts = [[a for a, _, row in own if row < 0] for own in self.entries]
         self.rows: list[list[bool]] = shape.rows.tolist()
+        self.counts = [self._rows_of_accounts(own) for own in self.entries]  # of each user: the rows on which an account counts it
         places = len(self.parent)
         self.weight = [*queues.weights, *queues.leaf_weights]
         self.promised = shape.promised.tolist()
@@ -48,6 +48,13 @@ class Tree:
         self.allowed = [[True] * len(row) for row in servers.eligible]  # on which rows a task of each user exceeds no limit
         for n in range(len(servers.wanted)):
             self._bar(n)
+
+    def _rows_of_accounts(self, entries: list[tuple[int, Fraction, int]]) -> dict[int, set[int]]:
+        found: dict[int, set[int]] = {}
+        for a, _, only in entries:
+            rows = {k for k, counts in enumerate(self.rows[a]) if counts and only in (-1, k)}
+            found[a] = found.get(a, set()) | rows
+        return found
 
     # What the next task of a user would do ---------------------------------------------------------------------------------------
 
@@ -79,7 +86,7 @@ class Tree:
 
     def _unmet(self, n: int) -> Iterator[int]:
         """Yield the accounts of guarantees that are not met and that the user's tasks may add to."""
-        for a in self.accounts[n]:
+        for a in self.counts[n]:
             if self.queues.kinds[a] == Kind.GUARANTEE and self.held[a] < self.queues.amounts[a]:
                 yield a
 
@@ -92,8 +99,8 @@ class Tree:
             need = self.depth[self.leaf[n]]
         else:
             unmet = list(self._unmet(n))
-            rows = set(rows) if unmet else ()
-            need = max((self.level[a] for a in unmet if any(self.rows[a][k] for k in rows)), default=0)
+            rows = set(rows) if unmet else set()
+            need = max((self.level[a] for a in unmet if self.counts[n][a] & rows), default=0)
         return -1 if need < self.closed[self.leaf[n]] else need  # a weight of 0 below that guarantee
 
     def _needs(self, fitting: Callable[[int], Iterable[int]]) -> dict[int, int]:
@@ -173,7 +180,7 @@ class Tree:
         if level == 0 or self._below_own(n):
             return self.allowed[n]
         accounts = [a for a in self._unmet(n) if self.level[a] >= level]
-        return [ok and any(self.rows[a][k] for a in accounts) for k, ok in enumerate(self.allowed[n])]
+        return [ok and any(k in self.counts[n][a] for a in accounts) for k, ok in enumerate(self.allowed[n])]
 
     def place(self, n: int, i: int) -> None:
         """Place one task, and count it everywhere above and in the accounts."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from instances import instance_of_everything
+from instances import decimal_tree, instance_in_queues, instance_of_everything
 from queue_oracle import random_tree
 from reference.limited import limited_cluster, schedule_within
 from reference.named_limits import rows_of_limits, with_limits
@@ -119,3 +120,55 @@ def test_flat_lists_with_a_limit_that_never_binds_are_filled_as_without() -> Non
             continue
         loose = instance.replace(limits=[fo.Limit("never", 1e6)])
         np.testing.assert_array_equal(fo.schedule(loose, "drfh").tasks, fo.schedule(instance, "drfh").tasks)
+
+
+def without_limits(instance: fo.Instance) -> fo.Instance:
+    """Return the instance without limits of queues, and with all of its guarantees to lend."""
+
+    def bare(queue: Any) -> Any:
+        quotas = {"quotas": [bare(each) for each in queue.quotas]} if isinstance(queue, fo.Queue) else {}
+        return replace(queue, limit={}, lending_limit={}, **quotas)
+
+    return instance.replace(queues=[bare(queue) for queue in instance.queues], limits=[])
+
+
+@pytest.mark.parametrize("placement", ["first-fit", "random-server"])
+def test_guarantees_that_count_work_row_by_row_are_filled_as_those_that_count_tasks(placement: str) -> None:
+    """A speed where its user may not run changes nothing, but that guarantees count work, server by server; also in fractions."""
+    compared = 0
+    for seed in range(40):
+        instance = without_limits(decimal_tree(instance_in_queues(seed)))
+        barred = np.argwhere(~instance.eligibility)
+        if not barred.size or not any(each.guarantee for queue in instance.queues for each in queue.everywhere_and_on_groups):
+            continue
+        speeds = np.ones(instance.eligibility.shape)
+        speeds[tuple(barred[0])] = 2
+        other, criterion = instance.replace(speeds=speeds), ("cdrf", "max-min")[seed % 2]
+        for exact in (False, True):
+            options: dict[str, Any] = {"placement": placement, "queue_share": "sum", "seed": seed, "record": True, "exact": exact}
+            plain, by_server = (fo.schedule(each, criterion, **options) for each in (instance, other))
+            assert plain.trace.users.tolist() == by_server.trace.users.tolist(), seed
+            assert plain.trace.servers.tolist() == by_server.trace.servers.tolist(), seed
+            compared += 1
+    assert compared > 20
+
+
+def test_a_guarantee_counts_the_least_that_work_takes() -> None:
+    """One task takes 1 A100, or 2 V100 for half of the work: of 4 GPUs, 2 tasks on A100s fill 2, and 4 on V100s the other 2."""
+    cluster = fo.Instance(
+        [[2], [10]],
+        [[[1], [2]], [[1], [1]]],
+        users=["ann", "bob"],
+        servers=["a100", "v100"],
+        resources=["gpu"],
+        speeds=[[1.0, 0.5], [1.0, 1.0]],
+        queues=[fo.Queue("chemistry", guarantee={"gpu": 4}), fo.Queue("others")],
+        queue_of=["chemistry", "others"],
+    )
+    for exact in (False, True):
+        found = fo.schedule(cluster, "cdrf", placement="first-fit", record=True, exact=exact)
+        assert found.trace.users.tolist() == [0] * 6 + [1] * 2
+        assert found.tasks.astype(float).tolist() == [[2, 4], [0, 2]]
+    lending = cluster.replace(queues=[fo.Queue("chemistry", guarantee={"gpu": 4}, lending_limit={"gpu": 0}), fo.Queue("others")])
+    with pytest.raises(fo.Unsupported, match="leave the lending limits out"):
+        fo.schedule(lending, "cdrf")

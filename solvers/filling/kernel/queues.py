@@ -11,7 +11,7 @@ import math
 from fairopt.instance.tolerances import SAME
 from fairopt.solvers.compiled import step
 from fairopt.solvers.filling.kernel.accounts import is_below_own, is_unmet_guarantee, record
-from fairopt.solvers.filling.kernel.servers import choose, column_of, draw, first_fit, fits, fits_on_rows, fitting
+from fairopt.solvers.filling.kernel.servers import choose, column_of, draw, first_fit, fits, fits_on_row, fits_on_rows, fitting
 from fairopt.solvers.filling.kernel.users import place as place_task
 from fairopt.solvers.filling.kernel.users import retire
 from fairopt.solvers.filling.queue_state import CHANGED, LEVEL
@@ -48,12 +48,15 @@ def need_of(state, tree, n, row):  # type: ignore[no-untyped-def]
 @step()
 def _counts_there(state, tree, n, entry, row):  # type: ignore[no-untyped-def]
     """Does the account of an entry count this row (-1: any where a task of n fits)?"""
-    a = tree.accounts[entry]
+    a, only = tree.accounts[entry], tree.on_row[entry]
     if row >= 0:
-        return tree.rows[a, row]
+        return tree.rows[a, row] and (only < 0 or only == row)
     if tree.everywhere[a]:
         return True
     used, capacity, demand, eligible, rows = state.used, state.capacity, state.demand, state.eligible, tree.rows[a]
+    if only >= 0:
+        tree.at[entry] = fits_on_row(used, capacity, demand, state.start, eligible, only, n, tree.at[entry])
+        return tree.at[entry] < state.row.size
     tree.at[entry] = fits_on_rows(used, capacity, demand, state.row, state.start, eligible, rows, n, tree.at[entry])
     return tree.at[entry] < state.row.size
 
@@ -148,7 +151,8 @@ def _adds(tree, n, row, level):  # type: ignore[no-untyped-def]
     """Does a task of n on a server of this row add to an unmet guarantee at this depth or below?"""
     for entry in range(tree.accounts_from[n], tree.accounts_from[n + 1]):
         a = tree.accounts[entry]
-        if tree.level[a] >= level and tree.rows[a, row] and is_unmet_guarantee(tree.kind, tree.held, tree.amount, a):
+        counts = tree.rows[a, row] and (tree.on_row[entry] < 0 or tree.on_row[entry] == row)
+        if tree.level[a] >= level and counts and is_unmet_guarantee(tree.kind, tree.held, tree.amount, a):
             return True
     return False
 

@@ -34,6 +34,7 @@ __all__ = [
     "first_fit",
     "first_freed",
     "fits",
+    "fits_on_row",
     "fits_on_rows",
     "fits_there",
     "fitting",
@@ -295,3 +296,15 @@ def fits_on_rows(used, capacity, demand, row_of, start, eligible, rows, n, i):  
         else:
             i += 1
     return i
+
+
+@step()
+def fits_on_row(used, capacity, demand, start, eligible, row, n, i):  # type: ignore[no-untyped-def]
+    """Return the first server from i on, of this row, on which a task of n fits; the number of servers if there is none."""
+    i = max(i, start[row])
+    if eligible[n, row]:
+        while i < start[row + 1]:
+            if fits(used, i, capacity, row, demand, n, column_of(demand, row)):
+                return i
+            i += 1
+    return start[start.size - 1]
