@@ -1,4 +1,4 @@
-"""``fairopt explore``: a page on this machine to drag weights, counts, capacities, demands and guarantees."""
+"""``fairopt explore``: a page on this machine to drag weights, counts, capacities, demands, speeds and guarantees."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def explore(
 ) -> None:
     """Open a page in the browser with sliders for FILE: see how allocations, an explanation and the frontier change.
 
-    Weights, numbers of servers, capacities, demands and guarantees can be changed, and two or three notions stand side by side.
+    Weights, numbers of servers, capacities, demands, speeds and guarantees can be changed, and two or three notions stand side by side.
 
     The page is for this machine only: it is served on 127.0.0.1, its address has a secret token, and it loads nothing from the network.
     FILE is read once and never written. The page saves to another file, and shows the command line that gives the same instance.

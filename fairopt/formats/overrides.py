@@ -17,7 +17,7 @@ from typing import Any
 from fairopt.errors import InvalidInstance
 from fairopt.instance.requirements import Attributes
 
-__all__ = ["set_apart"]
+__all__ = ["servers_of", "set_apart"]
 
 
 def set_apart(on: Sequence[Mapping[str, Any]], server: str, servers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -25,7 +25,7 @@ def set_apart(on: Sequence[Mapping[str, Any]], server: str, servers: Sequence[Ma
     found: list[dict[str, Any]] = []
     own: dict[str, Any] = {}
     for entry in on:
-        there = _servers(entry.get("servers"), servers)
+        there = servers_of(entry.get("servers"), servers)
         if server not in there:
             found.append(dict(entry))
             continue
@@ -35,7 +35,7 @@ def set_apart(on: Sequence[Mapping[str, Any]], server: str, servers: Sequence[Ma
     return [*found, {**own, "servers": [server]}]
 
 
-def _servers(said: object, servers: Sequence[Mapping[str, Any]]) -> list[str]:
+def servers_of(said: object, servers: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the servers that an entry is about; none of an entry that the reader of files refuses."""
     names = [str(each.get("name")) for each in servers]
     if isinstance(said, list):

@@ -1,4 +1,4 @@
-"""The numbers of an instance that sliders change: weights of users and queues, counts and capacities of servers, demands, guarantees.
+"""The numbers of an instance that sliders change: weights, counts and capacities of servers, demands, speeds, guarantees.
 
 A knob knows its ``--set`` path, its value in the file and its range. Amounts of a resource that has byte units in the file have the first
 of these units here.
@@ -27,13 +27,14 @@ import numpy as np
 
 from fairopt.formats.entries import ENTRIES, each_of
 from fairopt.formats.messages import Source
-from fairopt.instance import FloatArray, Instance
+from fairopt.formats.overrides import servers_of
+from fairopt.instance import Instance
 from fairopt.instance.quantities import Quantity, read
 
 __all__ = ["KINDS", "Kind", "Knob", "knobs_of"]
 
-Kind: TypeAlias = Literal["weights", "counts", "capacities", "demands", "guarantees"]
-KINDS: tuple[Kind, ...] = ("weights", "counts", "capacities", "demands", "guarantees")
+Kind: TypeAlias = Literal["weights", "counts", "capacities", "demands", "speeds", "guarantees"]
+KINDS: tuple[Kind, ...] = ("weights", "counts", "capacities", "demands", "speeds", "guarantees")
 
 _STEPS = 50  # of a slider, about: its step is the power of ten below this part of its range
 _ROOM = 5  # the sliders of weights end at this multiple of the largest, those of a guarantee at this multiple of its value
@@ -93,16 +94,14 @@ def knobs_of(source: Source, instance: Instance) -> tuple[Knob, ...]:
     data: Any = source.data
     entries = {kind: {str(each["name"]): each for each in data.get(kind) or ()} for kind in ("servers", "users")}
     units = _units(data)
+    told = _told(entries["users"], data.get("servers") or (), instance)
     return (
         *_weights(entries["users"], instance),
         *_counts(instance),
-        *_amounts("capacities", "capacity", instance.servers, instance.capacities, units, instance),
+        *_capacities(units, instance),
         *_shared(units, instance),
-        *(
-            _amounts("demands", "demand", instance.users, instance.demands, units, instance)
-            if instance.demands_by_kind.shape[1] == 1
-            else ()  # a user has several
-        ),
+        *_demands(told, units, instance),
+        *_speeds(told, instance),
         *_guarantees(units, instance),
     )
 
@@ -132,19 +131,63 @@ def _counts(instance: Instance) -> Iterator[Knob]:
         yield _knob("counts", name, f"servers.{name}.count", count, max(10.0, 3 * count), least=1.0)
 
 
-def _amounts(
-    kind: Kind, key: str, names: Sequence[str], amounts: FloatArray, units: Mapping[str, Quantity], instance: Instance
-) -> Iterator[Knob]:
-    """Yield the amounts of each resource that a row of servers has, or that a task demands, all of a resource on one scale."""
-    resources = instance.resources[: amounts.shape[1]]
+def _capacities(units: Mapping[str, Quantity], instance: Instance) -> Iterator[Knob]:
+    """Yield the amounts of each resource that a row of servers has, all of a resource on one scale."""
+    resources = instance.resources[: instance.n_server_resources]
     sizes = [float(units[resource].value) if resource in units else 1.0 for resource in resources]
-    most = amounts.max(axis=0, initial=0.0)
-    for name, own in zip(names, amounts.tolist(), strict=True):
+    most = instance.capacities.max(axis=0, initial=0.0)
+    for name, own in zip(instance.servers, instance.capacities.tolist(), strict=True):
         for r, resource in enumerate(resources):
             if own[r] > 0:
-                unit = units[resource].unit if resource in units else ""
-                path = f"{'servers' if kind == 'capacities' else 'users'}.{name}.{key}.{resource}"
-                yield _knob(kind, f"{name}, {resource}", path, own[r] / sizes[r], _AMOUNTS * float(most[r]) / sizes[r], unit=unit)
+                unit, path = units[resource].unit if resource in units else "", f"servers.{name}.capacity.{resource}"
+                yield _knob("capacities", f"{name}, {resource}", path, own[r] / sizes[r], _AMOUNTS * float(most[r]) / sizes[r], unit=unit)
+
+
+_Told: TypeAlias = list[list[frozenset[str] | None]]
+"""What the entries of ``on`` of each user name on each row of servers: resources; None where there is no entry."""
+
+
+def _told(users: Mapping[str, Any], servers: Sequence[Mapping[str, Any]], instance: Instance) -> _Told:
+    found: _Told = []
+    for name in instance.users:
+        own: dict[str, frozenset[str]] = {}
+        for entry in users[name].get("on") or ():
+            own |= dict.fromkeys(servers_of(entry.get("servers"), servers), frozenset(map(str, entry.get("demand") or ())))
+        found.append([own.get(server) for server in instance.servers])
+    return found
+
+
+def _demands(told: _Told, units: Mapping[str, Quantity], instance: Instance) -> Iterator[Knob]:
+    """Yield what a task demands wherever nothing else is said, and what it demands on the rows of which something else is said."""
+    sizes = [float(units[resource].value) if resource in units else 1.0 for resource in instance.resources]
+    most = instance.demands_by_kind.max(axis=(0, 1), initial=0.0)
+    of_rows = instance.demands_by_kind[:, instance.kind_of]
+    for n, user in enumerate(instance.users):
+        by_row = of_rows[n]
+        for r, resource in enumerate(instance.resources):
+            unit = units[resource].unit if resource in units else ""
+            elsewhere = [i for i, names in enumerate(told[n]) if names is None or resource not in names]
+            places = [(f"{user}, {resource}", f"users.{user}.demand.{resource}", i) for i in elsewhere[:1]]
+            places += [
+                (f"{user} on {server}, {resource}", f"users.{user}.on.{server}.demand.{resource}", i)
+                for i, (server, names) in enumerate(zip(instance.servers, told[n], strict=True))
+                if names is not None and resource in names
+            ]
+            for name, path, i in places:
+                if by_row[i, r] > 0:
+                    own = float(by_row[i, r]) / sizes[r]
+                    yield _knob("demands", name, path, own, _AMOUNTS * float(most[r]) / sizes[r], unit=unit)
+
+
+def _speeds(told: _Told, instance: Instance) -> Iterator[Knob]:
+    """Yield the speed of each user on each row, where the file says anything by server; first of those of which it does."""
+    if not any(names is not None for own in told for names in own):
+        return
+    high = _AMOUNTS * max(1.0, float(instance.speeds.max()))
+    for user, own, speeds in zip(instance.users, told, instance.speeds.tolist(), strict=True):
+        for server, names, speed in zip(instance.servers, own, speeds, strict=True):
+            path = f"users.{user}.on.{server}.speed"
+            yield _knob("speeds", f"{user} on {server}", path, speed, high, likely=names is not None)
 
 
 def _shared(units: Mapping[str, Quantity], instance: Instance) -> Iterator[Knob]:

@@ -47,6 +47,7 @@ _TITLES: dict[Kind, str] = {
     "counts": "Servers of each row",
     "capacities": "Capacity of one server",
     "demands": "Demand of a task",
+    "speeds": "Speed of a task",
     "guarantees": "Guarantees",
 }
 _OPEN: tuple[Kind, ...] = ("weights", "counts")
@@ -116,7 +117,7 @@ class Page:
                 }
                 for knob in knobs
             ]
-            is_open = kind in _OPEN or (kind == "guarantees" and any(knob.value > 0 for knob in knobs))
+            is_open = kind in _OPEN or (kind == "guarantees" and any(knob.value > 0 for knob in knobs)) or kind == "speeds"
             if plain:
                 sections.append({"title": _TITLES[kind], "open": is_open, "knobs": plain})
         return {

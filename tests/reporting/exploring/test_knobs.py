@@ -29,6 +29,15 @@ users:
 - {name: a, demand: {gpu: 1, cpu: 2}, weight: {gpu: 2, cpu: 1}}
 - {name: b, demand: {gpu: 1, cpu: 4}, weight: {gpu: 3, cpu: 3}}
 """
+BY_SERVER = """
+servers:
+- {name: a100, capacity: {gpu: 8, memory: 256GiB}, attributes: {model: A100}}
+- {name: old, capacity: {gpu: 8, memory: 128GiB}, attributes: {model: V100}}
+- {name: older, capacity: {gpu: 4, memory: 128GiB}, attributes: {model: V100}}
+users:
+- {name: train, demand: {gpu: 1, memory: 4GiB}, on: [{servers: model = V100, demand: {gpu: 2, memory: 8GiB}, speed: 0.9}]}
+- {name: infer, demand: {gpu: 1, memory: 2GiB}}
+"""
 
 
 @pytest.fixture(params=["names", "by-resource", "gpu-lab", "research-queues.yaml"])
@@ -40,6 +49,27 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     file = tmp_path / f"{request.param}.yaml"
     file.write_text(texts[request.param], encoding="utf-8")
     return file
+
+
+def test_amounts_and_speeds_by_server(tmp_path: Path) -> None:
+    """An amount for all servers, one for each server of which another is said, and a speed on each; first where the file says one."""
+    file = tmp_path / "kinds.yaml"
+    file.write_text(BY_SERVER, encoding="utf-8")
+    found = {knob.path: knob for knob in knobs(file)}
+    assert [path for path in found if path.startswith("users.train.") and path.endswith("gpu")] == [
+        "users.train.demand.gpu",
+        "users.train.on.old.demand.gpu",
+        "users.train.on.older.demand.gpu",
+    ]
+    assert found["users.train.on.old.demand.memory"].word(6) == "users.train.on.old.demand.memory=6GiB"
+    speeds = {path.removeprefix("users.").removesuffix(".speed"): knob for path, knob in found.items() if path.endswith("speed")}
+    assert {path: knob.value for path, knob in speeds.items()} == {
+        **{"train.on.a100": 1, "train.on.old": 0.9, "train.on.older": 0.9},
+        **{"infer.on.a100": 1, "infer.on.old": 1, "infer.on.older": 1},
+    }
+    assert [path for path, knob in speeds.items() if knob.likely] == ["train.on.old", "train.on.older"]
+    slower = fo.load(file, changes=[speeds["train.on.older"].word(0.45)])
+    assert slower.speeds.tolist() == [[1, 0.9, 0.45], [1, 1, 1]]
 
 
 def knobs(path: Path) -> tuple[Knob, ...]:
