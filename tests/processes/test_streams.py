@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,8 @@ OTHERS = (
     ("worst-case", "drfh:first-fit", "--servers", "2", "--users", "2", "--tries", "10", "--workers", "2"),
 )
 
-# Imports once what all need, and then runs each list of arguments in a process of its own, which has made no HiGHS object before.
+# Imports once what all need, and then runs each command in a process of its own, which has made no HiGHS object before: in a folder, with
+# code that is run before it, and with a file or a pipe as its stdout. It reads a command a line, and answers each by a line.
 FORKS = """
 import json, os, sys, tempfile
 import cvxpy, highspy, pyomo.environ, scipy.optimize
@@ -88,14 +90,19 @@ from fairopt.cli import main
 def solve():
     fo.solve(fo.load(sys.argv[1]), "drfh", solver=sys.argv[2])
 
-def run(arguments):
-    sys.argv = ["fairopt", *arguments]
+def run(folder, prelude, piped, arguments):
     files = [tempfile.TemporaryFile("w+") for _ in range(2)]
+    reader, writer = os.pipe()
     if not (child := os.fork()):
-        for descriptor, file in zip((1, 2), files):
-            os.dup2(file.fileno(), descriptor)
+        os.dup2(writer if piped else files[0].fileno(), 1)
+        os.dup2(files[1].fileno(), 2)
+        os.close(reader)
+        os.close(writer)
+        os.chdir(folder)
+        sys.argv = ["fairopt", *arguments]
         status = 1
         try:
+            exec(prelude, {})
             main() if len(arguments) > 2 else solve()
             status = 0
         except SystemExit as leaving:
@@ -104,21 +111,39 @@ def run(arguments):
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(status)
+    os.close(writer)
+    with open(reader) as pipe:
+        heard = pipe.read()
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     for file in files:
         file.seek(0)
-    return status, *(file.read() for file in files)
+    return status, heard or files[0].read(), files[1].read()
 
-print(json.dumps([run(arguments) for arguments in json.loads(sys.argv[1])]))
+for line in sys.stdin:
+    print(json.dumps(run(*json.loads(line))), flush=True)
 """
+Each = Callable[..., list[str]]
 
 
-def each(*commands: tuple[object, ...], prelude: str = "") -> list[str]:
-    """Return what each command prints; its status is 0, and its stderr is empty."""
-    answers = json.loads(done(json.dumps([[str(part) for part in command] for command in commands]), code=prelude + FORKS).stdout)
-    for command, (status, _, errors) in zip(commands, answers, strict=True):
-        assert (status, errors) == (0, ""), command
-    return [output for _, output, _ in answers]
+@pytest.fixture(scope="module")
+def each() -> Iterator[Each]:
+    """Return a function that returns what each command prints; its status is 0, and its stderr is empty."""
+    with subprocess.Popen([sys.executable, "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        asked, answers = process.stdin, process.stdout
+
+        def ask(*commands: tuple[object, ...], prelude: str = "", piped: bool = False, folder: Path = EXAMPLES) -> list[str]:
+            printed = []
+            for command in commands:
+                print(json.dumps([str(folder), prelude, piped, [str(part) for part in command]]), file=asked, flush=True)
+                status, output, errors = json.loads(answers.readline())
+                assert (status, errors) == (0, ""), command
+                printed.append(output)
+            return printed
+
+        yield ask
+        process.kill()
 
 
 def test_every_engine_is_run_here() -> None:
@@ -127,25 +152,25 @@ def test_every_engine_is_run_here() -> None:
     assert {*(solver.partition(":")[0] for solver in DRFH), *others} == set(fo.SOLVERS)
 
 
-def test_a_command_prints_one_document_of_json() -> None:
+def test_a_command_prints_one_document_of_json(each: Each) -> None:
     """Whatever solves, compiles or starts workers."""
     for answer in each(*((*command, "--json") for command in OTHERS)):
         json.loads(answer)
 
 
 @pytest.mark.parametrize("prelude", ["", NOISY], ids=["HiGHS as it is", "HiGHS that prints whenever it can"])
-def test_an_engine_prints_nothing_in_a_command(prelude: str) -> None:
+def test_an_engine_prints_nothing_in_a_command(prelude: str, each: Each) -> None:
     """Also with a HiGHS that prints, because not every version does."""
     for answer in each(*(("solve", PAPER, "--notion", "drfh", "--json", "--solver", solver) for solver in DRFH), prelude=prelude):
         assert [user["tasks"] for user in json.loads(answer)["users"]] == pytest.approx(ANSWER, abs=1e-4)
 
 
-def test_no_engine_prints_in_a_program() -> None:
+def test_no_engine_prints_in_a_program(each: Each) -> None:
     """No command has claimed stdout there."""
     assert each(*((PAPER, solver) for solver in DRFH)) == [""] * len(DRFH)
 
 
-def test_a_banner_is_not_heard_in_a_program() -> None:
+def test_a_banner_is_not_heard_in_a_program(each: Each) -> None:
     """The first object of HiGHS has one, as in 1.16; whichever engine makes it."""
     assert each(*((PAPER, solver) for solver in DRFH), prelude=BANNER) == [""] * len(DRFH)
 
@@ -191,26 +216,21 @@ def test_a_stream_that_a_caller_has_put_there_stays() -> None:
     assert done(code=code).stdout == "native"
 
 
-def test_stdout_by_name_is_the_stdout_of_the_command(tmp_path: Path) -> None:
+def test_stdout_by_name_is_the_stdout_of_the_command(each: Each) -> None:
     """``-o /dev/stdout``, into a pipe and into a file."""
     command = ("solve", PAPER, "--notion", "drfh", "--json")
-    file = tmp_path / "answer.json"
-    assert [user["tasks"] for user in json.loads(done(*command, "-o", "/dev/stdout").stdout)["users"]] == pytest.approx(ANSWER, abs=1e-4)
-    with file.open("w") as stdout:
-        subprocess.run([sys.executable, "-c", MAIN, *map(str, command), "-o", "/dev/stdout"], stdout=stdout, check=True)
-    assert [user["tasks"] for user in json.loads(file.read_text())["users"]] == pytest.approx(ANSWER, abs=1e-4)
+    for piped in (True, False):
+        (printed,) = each((*command, "-o", "/dev/stdout"), piped=piped)
+        assert [user["tasks"] for user in json.loads(printed)["users"]] == pytest.approx(ANSWER, abs=1e-4)
 
 
-def test_a_link_to_stdout_is_stdout(tmp_path: Path) -> None:
+def test_a_link_to_stdout_is_stdout(tmp_path: Path, each: Each) -> None:
     """By any name, and whatever stdout is: a pipe or a file."""
     (tmp_path / "link.json").symlink_to("/dev/stdout")
     for name in ("link.json", "/proc/thread-self/fd/1", "/dev/../dev/stdout"):
-        arguments = [sys.executable, "-c", MAIN, "solve", str(PAPER), "--notion", "drfh", "--json", "-o", name]
-        piped = subprocess.run(arguments, check=True, capture_output=True, cwd=tmp_path).stdout
-        assert b"user-1" in piped
-        with (tmp_path / "text").open("wb") as file:
-            subprocess.run([*arguments, "--force"], check=True, stdout=file, cwd=tmp_path)
-        assert b"user-1" in (tmp_path / "text").read_bytes()
+        command = ("solve", PAPER, "--notion", "drfh", "--json", "-o", name)
+        assert all("user-1" in printed for printed in each(command, piped=True, folder=tmp_path))
+        assert all("user-1" in printed for printed in each((*command, "--force"), folder=tmp_path))
 
 
 def test_a_command_without_stdout_writes_nothing(tmp_path: Path) -> None:
