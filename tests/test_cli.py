@@ -130,24 +130,24 @@ def test_a_closed_stdout_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("left", ["3", "'text'"])
-def test_a_file_of_ones_own_that_leaves_is_refused(left: str, tmp_path: Path) -> None:
+def test_a_file_of_ones_own_that_leaves_is_refused(left: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """When it is read, and when it is called: no closed pipe, and not without a word."""
     file = tmp_path / "mine.py"
+    monkeypatch.chdir(tmp_path)
     for code, line in ((f"import sys\ndef last(*_):\n    sys.exit({left})\n", 3), (f"import sys\nsys.exit({left})\n", 2)):
         file.write_text(code)
-        words = program("schedule", PAPER, "--schedule", "drfh:mine.py:last")
-        done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
-        assert (done.returncode, done.stdout) == (2, "")
+        done = run("schedule", PAPER, "--schedule", "drfh:mine.py:last", status=2)
+        assert done.stdout == ""
         assert f"error: mine.py, line {line}" in flat(done.stderr)
         assert left.strip("'") in done.stderr
 
 
-def test_a_function_of_ones_own_with_other_arguments_is_refused(tmp_path: Path) -> None:
+def test_a_function_of_ones_own_with_other_arguments_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its own line is named: none of its lines has run."""
     (tmp_path / "mine.py").write_text("\ndef in_turn(instance):\n    return instance\n")
-    words = program("schedule", PAPER, "--schedule", "drfh:mine.py:in_turn")
-    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
+    monkeypatch.chdir(tmp_path)
+    done = run("schedule", PAPER, "--schedule", "drfh:mine.py:in_turn", status=2)
+    assert done.stdout == ""
     assert "error: mine.py, line 2, in in_turn: TypeError: in_turn() takes 1 positional argument but 4 were" in flat(done.stderr)
 
 

@@ -64,14 +64,14 @@ def compare(
         typer.Option(
             metavar="ID",
             autocompletion=completion.notions,
-            help="Measure every regret against this notion. Default: the criterion of each schedule.",
+            help="Notion against which regret is measured. Default: the criterion of each schedule.",
         ),
     ] = None,
     by: Annotated[
         Literal["user", "queue", "owner"],
         typer.Option(
-            help="Rows that --csv and -o write: allocations, with columns for each user (the default), or what each queue, or each owner "
-            "of tasks (namespace, account), holds in every allocation. The page then shows that, too."
+            help="Rows that --csv and -o write: one for each allocation, with columns for its users (the default), or one for each queue "
+            "or owner of tasks (namespace, account) in every allocation. The page then shows these, too."
         ),
     ] = "user",
     fail_if: Annotated[

@@ -122,7 +122,13 @@ def history(
     resource_weights: ResourceWeights = None,
     only: Only = None,
     changes: ClusterChanges = None,
-    by: Annotated[By, typer.Option(help="Rows that --csv and -o write.")] = "owner",
+    by: Annotated[
+        By,
+        typer.Option(
+            help="Rows that --csv and -o write: one for each owner (the default), queue, limit, hour of the day, window, moment (time), "
+            "moment of the largest gaps (worst) or job."
+        ),
+    ] = "owner",
     shown: Annotated[list[str] | None, typer.Option("--show", metavar="NAME", help="Show this owner only. Can be repeated.")] = None,
     sort: Annotated[
         Literal["shortfall", "surplus", "entitled", "received", "waiting", "name"],

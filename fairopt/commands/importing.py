@@ -176,10 +176,10 @@ _importer(
     "Import a Ray cluster: logical resources, labels, tasks, actors and placement groups.",
     "--nodes nodes.json --tasks tasks.json --actors actors.json --placement-groups groups.json -o cluster.yaml --current held.csv",
     nodes=file("ray list nodes --format json --detail --limit 10000", NEEDED),
-    tasks=file("The same command for tasks."),
-    actors=file("The same command for actors."),
-    placement_groups=file("The same command for placement-groups."),
-    jobs=file("The same command for jobs: their metadata."),
+    tasks=file("ray list tasks, with the same options"),
+    actors=file("ray list actors, with the same options"),
+    placement_groups=file("ray list placement-groups, with the same options"),
+    jobs=file("ray list jobs, with the same options: their metadata."),
     owners=_owners("Owners: namespace, job or metadata:KEY.", "namespace"),
 )
 _importer(

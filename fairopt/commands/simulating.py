@@ -77,7 +77,7 @@ def simulate(
         typer.Option(
             metavar="ID",
             autocompletion=completion.notions,
-            help="With several schedulers: measure shortfalls against the exact simulation of this notion. Default: drfh.",
+            help="With several schedulers: notion against whose exact simulation shortfalls are measured. Default: drfh.",
         ),
     ] = None,
     usage: Usage = None,
@@ -92,7 +92,7 @@ def simulate(
     as_json: Json = False,
     by: Annotated[
         Literal["job", "user", "queue", "time"] | None,
-        typer.Option(help="Rows that --csv and -o write: jobs (the default), users, queues, or samples over time."),
+        typer.Option(help="Rows that --csv and -o write: one for each job (the default), user or queue, or for each sample in time."),
     ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV: the rows of --by; of several schedulers, a row for each.")] = False,
     output: Annotated[

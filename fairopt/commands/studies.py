@@ -119,7 +119,10 @@ def study(
     ] = "se",
     reference: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="Also show differences to this notion or schedule, seed by seed, with their intervals."),
+        typer.Option(
+            metavar="ID",
+            help="Notion or schedule against which the others are measured: the mean difference to it, seed by seed, with its interval.",
+        ),
     ] = None,
     rename: Annotated[
         list[str] | None,

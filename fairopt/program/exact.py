@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -154,6 +155,13 @@ class ExactProgram:
     def per_user(self, values: ExactArray) -> ExactArray:
         """Return the sum of values, (pairs,), over the pairs of each user, (users,)."""
         return _sums(values, self.program.pair_users, len(self.program.users))
+
+    def table(self, x: ExactArray) -> ExactArray:
+        """Return a value per pair as a table of Fractions, (users, servers)."""
+        names = self.program
+        table = np.full((len(names.users), len(names.servers)), Fraction(0), dtype=object)
+        table[names.pair_users, names.pair_servers] = from_rationals(x)
+        return table
 
     def usage(self, x: ExactArray) -> ExactArray:
         """Return A x, (limits,)."""

@@ -1,12 +1,15 @@
 """Instance + notion -> certified allocation.
 
-===============  ==============================================================================================
-``formulation``  the notion that was asked for, checked, and its program
-``policy``       which engines try a program, in which order; certify, polish, and when to try the next one
-``answer``       from the solution of the merged program back to the rows that were given
-``optimum``      `solve`: all of it
-``fractions``    the same in fractions
-===============  ==============================================================================================
+=================  ===============================================================================================
+``formulation``    the notion that was asked for, checked, and its program
+``merged_notion``  a notion on merged rows, in floats or in fractions
+``posing``         from the question to its program on merged rows
+``policy``         which engines try a program, in which order; certify, polish, and when to try the next one
+``answer``         from the solution of the merged program back to the rows that were given
+``floats``         the program found and certified in floats, and the answer
+``fractions``      the same in fractions
+``optimum``        `solve`: all of it
+=================  ===============================================================================================
 """
 
 from __future__ import annotations

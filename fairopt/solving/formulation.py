@@ -19,6 +19,7 @@ from fairopt.program import Feature, LimitKind, Limits, Program, TreeFilling
 from fairopt.program.rule_limits import obeying
 from fairopt.registry import options_in, words
 from fairopt.solving.kept_guarantees import refuse_whole, with_guarantees
+from fairopt.solving.merged_notion import with_utility
 from fairopt.wording import did_you_mean, figure, joined, named
 
 __all__ = [
@@ -32,7 +33,6 @@ __all__ = [
     "to_cvxpy",
     "to_pyomo",
     "with_rules",
-    "with_utility",
 ]
 
 log = logging.getLogger(__name__)
@@ -385,11 +385,6 @@ def _sharing(instance: Instance, sharing: Sharing | None) -> Sharing:
     if sharing not in ("rdm", "tdm"):
         raise Unsupported(f'there is no sharing "{sharing}"; use "rdm" (resources are divided) or "tdm" (time is)')
     return sharing
-
-
-def with_utility(notion: Notion, utility: FloatArray | None) -> Notion:
-    """Return the notion with another utility, the notion itself where it has none."""
-    return notion if utility is None else notion.changed(utility=utility)
 
 
 def columns(utility: FloatArray, row: IntArray) -> FloatArray:

@@ -1,133 +1,133 @@
-"""Instance + notion -> an allocation in fractions, proved without a tolerance: ``solve(..., exact=True)``.
+"""The answer to a question in fractions, proved without a tolerance: ``solve(..., exact=True)``.
 
-The steps are those of `fairopt.solving.optimum`: merge rows that are identical in fractions, formulate, solve, prove, spread the answer
-over the given rows. The float program gives the structure, and the notion its numbers (`fairopt.models.Notion.in_fractions`).
+The float program gives the structure, and the notion its numbers (`fairopt.models.Notion.in_fractions`).
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from fairopt.allocation import Allocation, ExactAnswer, Level, Optimum
+from fairopt.allocation import ExactAnswer, Level, Optimum
 from fairopt.certificate import Certificate
 from fairopt.certificate.exact import prove
-from fairopt.errors import NoSolution, Unsupported
-from fairopt.instance import Instance
+from fairopt.errors import Unsupported
 from fairopt.instance.aggregation import Merging
-from fairopt.instance.exact_merging import merge_exactly, unmerged_exactly
 from fairopt.instance.fractions import ExactArray, from_rational, from_rationals, rational, rationals
-from fairopt.models import Notion, Sharing
 from fairopt.program import AlphaFair, Equilibrium, Feature, Solution, Stage, Tradeoff
-from fairopt.program.checking import check_program
 from fairopt.program.exact import ExactProgram
 from fairopt.program.exact_reduction import ExactReduction
 from fairopt.solvers import EXACT_GOALS, seconds_of_a_level
 from fairopt.solvers.backend import Deadline
 from fairopt.solving.alternatives import best_alternative
 from fairopt.solving.answer import every_level, levels_of, prices_of, queue_prices_by_stage, queue_prices_of
-from fairopt.solving.contradictions import with_contradiction
 from fairopt.solving.enclosures import DIGITS, answer_in_floats, enclose, in_floats_above, is_enclosed
-from fairopt.solving.formulation import with_rules
-from fairopt.solving.kept_guarantees import with_guarantees
 from fairopt.solving.kept_rows import within_kept
+from fairopt.solving.posing import Posed
 from fairopt.wording import duration, plural
 
-__all__ = ["ENGINE", "fraction", "solve_in_fractions"]
+__all__ = ["ENGINE", "InFractions", "fraction"]
 
 ENGINES: dict[type[Any], str] = {Equilibrium: "rational-equations", AlphaFair: "rational-newton", Tradeoff: "rational-newton"}
 MOST_SECONDS = 1800.0  # that a level may take, by benchmarks/in_fractions.py
 ENGINE = "rational-simplex"  # of all other goals
 
 
-def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, deadline: Deadline, question: Optimum) -> Allocation:
-    """Return the allocation of a notion in fractions.
+@dataclass(frozen=True, slots=True, eq=False)
+class ExactFound:
+    """The answer to a program in fractions.
+
+    Attributes
+    ----------
+    program : ExactProgram
+        With all rows of what queues keep that were needed.
+    solution : Solution
+        In rationals.
+    radius : Fraction
+        The relative distance that any user is proved to have at most from the optimum; 0 but of goals whose optimum is irrational.
+    """
+
+    program: ExactProgram
+    solution: Solution
+    radius: Fraction = Fraction(0)
+
+
+class InFractions:
+    """How `fairopt.solve` answers a question in fractions.
+
+    Parameters
+    ----------
+    posed : Posed
+    question : Optimum
 
     Raises
     ------
     Unsupported
-        For whole tasks, for an engine of the caller's choice, for goals that have no answer in fractions, and for programs so large that
-        a level would take more than `MOST_SECONDS`; the message says how long.
-    NoSolution
-        At the deadline; where no answer in fractions was found near that in floats; where fewer digits than asked for could be proved.
-    CertificateError
-        If the answer fails its proof.
+        For goals that have no answer in fractions, and for programs so large that a level would take more than `MOST_SECONDS`; the
+        message says how long.
     """
-    if question.integral:
-        raise Unsupported("exact=True divides tasks, and integral=True does not; leave one of them out")
-    if question.solver is not None:
-        raise Unsupported(f'exact=True has an engine of its own, so there is no choice of solver; leave "{question.solver}" out')
-    started = time.perf_counter()
-    given, (instance, _) = instance, with_guarantees(instance, notion, sharing, exact=True, deadline=deadline)
-    utility = notion.exact_utility
-    merging = _merged(instance, notion, utility)
-    small = merging.instance
-    reduced = notion if utility is None else notion.changed(utility=merging.restrict(utility))
-    floats = notion if utility is None else notion.changed(utility=merging.restrict(utility.astype(np.float64)))
-    structure = floats.formulate(small, sharing=sharing, integral=False)
-    if not notion.is_symmetric:
-        check_program(structure)
-    structure = with_rules(structure, notion, instance)
-    program = reduced.in_fractions(small.exact, structure)
-    choice = program.goal.feature is Feature.DISJUNCTIVE
-    if type(program.goal) not in EXACT_GOALS and not is_enclosed(program) and not choice:
-        raise Unsupported(f'"{notion.name}" has no answer in fractions with these options; leave exact out')
-    reduction = None if notion.is_symmetric else ExactReduction.of(program)
-    _refuse_too_large(program if reduction is None else reduction.program)
-    if deadline.left == 0.0:
-        raise deadline.passed({"levels": []})
-    formulated = time.perf_counter()
-    radius = Fraction(0)
-    if choice:
-        solution = best_alternative(program, answer_in_floats(program, deadline), deadline)
-        solved = time.perf_counter()
-    elif is_enclosed(program):
-        solution, radius = enclose(program, DIGITS if question.digits is None else question.digits, deadline)
-        solved = time.perf_counter()
-    else:
-        try:
-            if reduction is None:
-                program, solution = within_kept(program, deadline)
-            else:
-                solution = reduction.spread(within_kept(reduction.program, deadline)[1])
-        except NoSolution as error:
-            raise with_contradiction(program.program, error, deadline) from None
-        solved = time.perf_counter()
-        prove(program, solution)
-    pairs = _table(program, solution.x)
-    tasks = notion.in_tasks(instance.exact, merging.spread(pairs, utility))
-    certified = time.perf_counter()
 
-    stages = () if program.goal.inner is not program.goal else _joined(solution.stages)
-    shares = notion.shares(instance.exact, tasks)
-    shares = np.asarray(_shares(program, pairs, merging) if shares is None else shares)
-    prices, levels, of_queues, steps = _priced(program, solution, stages, merging, sharing, shares)
-    values = np.array([level.value for level in levels], dtype=object)
-    exact = ExactAnswer(tasks, shares, values, radius, prices, levels, of_queues, steps)
-    return Allocation.of(
-        question,
-        given,
-        solver=ENGINES.get(type(program.goal), ENGINE),
-        sharing=sharing,
-        certificate=_certificate(program, radius, solution.gap),
-        moments=(started, formulated, solved, certified),
-        details={"iterations": solution.iterations, "programs_solved": solution.programs_solved}
-        | ({} if solution.gap is None else {"gap": solution.gap}),
-        exact=exact,
-    )
+    def __init__(self, posed: Posed, question: Optimum) -> None:
+        self.posed, self.question = posed, question
+        self.program = posed.notion.in_fractions(posed.small.exact, posed.program)
+        self.chooses = self.program.goal.feature is Feature.DISJUNCTIVE
+        if type(self.program.goal) not in EXACT_GOALS and not is_enclosed(self.program) and not self.chooses:
+            raise Unsupported(f'"{posed.asked.name}" has no answer in fractions with these options; leave exact out')
+        self.reduction = None if posed.asked.is_symmetric else ExactReduction.of(self.program)
+        _refuse_too_large(self.program if self.reduction is None else self.reduction.program)
 
+    def find(self, deadline: Deadline) -> ExactFound:
+        """Return the answer of an engine.
 
-def _certificate(program: ExactProgram, radius: Fraction, gap: float | None) -> Certificate:
-    """Return a certificate without residuals, with the relative distance of users from the optimum, or with a gap that is not proved."""
-    if gap is not None:
-        return Certificate(0.0, gap, 0.0, reported_gap=True)
-    distance = 0.0 if radius == 0 else in_floats_above(radius)
-    return Certificate(0.0, 0.0, distance, exact=radius == 0, distance=distance if is_enclosed(program) else None)
+        Raises
+        ------
+        NoSolution
+            At the deadline; where no answer in fractions was found near that in floats; where fewer digits than asked for could be proved.
+        """
+        program, digits = self.program, self.question.digits
+        if self.chooses:
+            return ExactFound(program, best_alternative(program, answer_in_floats(program, deadline), deadline))
+        if is_enclosed(program):
+            return ExactFound(program, *enclose(program, DIGITS if digits is None else digits, deadline))
+        if self.reduction is None:
+            return ExactFound(*within_kept(program, deadline))
+        return ExactFound(program, self.reduction.spread(within_kept(self.reduction.program, deadline)[1]))
+
+    def certified(self, found: ExactFound) -> tuple[ExactArray, Certificate]:
+        """Return the tasks on the rows that were given, and a certificate: that of a proof, of a distance, or of a gap that is not proved.
+
+        Raises
+        ------
+        CertificateError
+        """
+        program, solution, radius = found.program, found.solution, found.radius
+        if not (self.chooses or is_enclosed(program)):
+            prove(program, solution)
+        tasks = self.posed.tasks(program.table(solution.x))
+        if solution.gap is not None:
+            return tasks, Certificate(0.0, solution.gap, 0.0, reported_gap=True)
+        distance = 0.0 if radius == 0 else in_floats_above(radius)
+        return tasks, Certificate(0.0, 0.0, distance, exact=radius == 0, distance=distance if is_enclosed(program) else None)
+
+    def answer(self, found: ExactFound, tasks: ExactArray) -> dict[str, Any]:
+        """Return the attributes of the allocation (`fairopt.Allocation`)."""
+        posed, program, solution, merging = self.posed, found.program, found.solution, self.posed.merging
+        assert merging is not None  # tasks are divided
+        stages = () if program.goal.inner is not program.goal else _joined(solution.stages)
+        shares = posed.asked.shares(posed.instance.exact, tasks)
+        shares = np.asarray(_shares(program, program.table(solution.x), merging) if shares is None else shares)
+        prices, levels, of_queues, steps = _priced(program, solution, stages, merging, posed.sharing, shares)
+        values = np.array([level.value for level in levels], dtype=object)
+        details = {"iterations": solution.iterations, "programs_solved": solution.programs_solved}
+        return {
+            "solver": ENGINES.get(type(program.goal), ENGINE),
+            "exact": ExactAnswer(tasks, shares, values, found.radius, prices, levels, of_queues, steps),
+            "details": details if solution.gap is None else details | {"gap": solution.gap},
+        }
 
 
 def _refuse_too_large(program: ExactProgram) -> None:
@@ -139,20 +139,6 @@ def _refuse_too_large(program: ExactProgram) -> None:
             f"{plural(users, 'user')} that differ and {plural(limits, 'limit')} would take about {duration(seconds)} a level in fractions, "
             f"more than {duration(MOST_SECONDS)}; leave exact out, write numbers with fewer digits, or ask about a part of the cluster"
         )
-
-
-def _merged(instance: Instance, notion: Notion, utility: ExactArray | None) -> Merging:
-    """Return the instance with identical rows merged where the notion allows it, and the way back in fractions."""
-    alpha = None if instance.rules else notion.merge_alpha if notion.treats_alike(instance) else None
-    return merge_exactly(instance, utility, by_weight=alpha == 1.0) if alpha in (0.0, 1.0) else unmerged_exactly(instance)
-
-
-def _table(program: ExactProgram, x: ExactArray) -> ExactArray:
-    """Return a value per pair as a table of Fractions, (users, servers)."""
-    names = program.program
-    table = np.full((len(names.users), len(names.servers)), Fraction(0), dtype=object)
-    table[names.pair_users, names.pair_servers] = from_rationals(x)
-    return table
 
 
 def _shares(program: ExactProgram, pairs: ExactArray, merging: Merging) -> ExactArray:

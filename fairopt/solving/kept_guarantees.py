@@ -27,10 +27,8 @@ import numpy as np
 from fairopt.certificate import Certificate
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance
-from fairopt.instance.aggregation import merge, unmerged
 from fairopt.instance.by_server import counted_amounts
-from fairopt.instance.exact_merging import merge_exactly, unmerged_exactly
-from fairopt.instance.fractions import ExactArray, fraction_of, from_rational, from_rationals
+from fairopt.instance.fractions import ExactArray, fraction_of, from_rational, rationals
 from fairopt.instance.kept_together import groups_of
 from fairopt.instance.requirements import Attributes
 from fairopt.instance.rules import Rule
@@ -40,6 +38,7 @@ from fairopt.models import Notion, ShareNotion, Sharing, Stated
 from fairopt.program.queue_limits import Row
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Deadline
+from fairopt.solving.merged_notion import MergedNotion
 from fairopt.solving.policy import find
 
 __all__ = ["keeps_guarantees", "refuse_whole", "with_guarantees"]
@@ -88,10 +87,7 @@ def with_guarantees(
     assert share is not None
     if exact and share.goal(np.ones(instance.n_users)).has_gradient:
         raise Unsupported(f'"{notion.name}" keeps guarantees in floats alone; leave exact or the guarantees out')
-    if exact:
-        tasks, proof = _stages_in_fractions(instance, share, sharing, deadline), list[Certificate]()
-    else:
-        tasks, proof = _stages(instance, share, sharing, deadline)
+    tasks, proof = _stages(instance, share, sharing, deadline, exact)
     return instance.replace(rules=[*instance.rules, *_rules(instance.exact if exact else instance, tasks)]), proof
 
 
@@ -122,41 +118,29 @@ def _has_guarantees(instance: Instance) -> bool:
 # The stages ----------------------------------------------------------------------------------------------------------------------
 
 
-def _stages(instance: Instance, notion: ShareNotion, sharing: Sharing, deadline: Deadline) -> tuple[FloatArray, list[Certificate]]:
-    """Return the tasks, (users, servers), at the end of the stages, and the certificate of the filling."""
-    merging = merge(instance, notion.utility, 1.0) if notion.is_symmetric else unmerged(instance)
-    small = merging.instance
-    reduced = notion if notion.utility is None else notion.changed(utility=merging.restrict(notion.utility))
-    program = reduced.formulate(small, sharing=sharing, integral=False)
-    goal = reduced.filling(small, reduced.share_per_task(small), program.pair_users, program.pair_servers)
+def _stages(
+    instance: Instance, notion: ShareNotion, sharing: Sharing, deadline: Deadline, exact: bool
+) -> tuple[FloatArray | ExactArray, list[Certificate]]:
+    """Return the tasks, (users, servers), at the end of the stages, and the certificate of the filling; a proof in fractions has none."""
+    merged = MergedNotion.of(instance, notion, 1.0 if notion.is_symmetric else None, exact=exact)
+    small, floats = merged.merging.instance, _share_notion(merged.in_floats)
+    assert floats is not None
+    program = floats.formulate(small, sharing=sharing, integral=False)
+    goal = floats.filling(small, floats.share_per_task(small), program.pair_users, program.pair_servers)
     program = replace(program, goal=goal)
-    found = find(program, candidates(program, None), CERTIFIED, deadline)
-    found.certificate.require(CERTIFIED, f"the guarantees under {notion.name}", found.engine)
-    parts = sum(part.guarantees for part in goal.parts)
-    x = found.solution.parts[parts - 1] if parts else np.zeros(program.n_pairs)
-    return merging.spread(program.table(x), notion.utility), [found.certificate]
-
-
-def _stages_in_fractions(instance: Instance, notion: ShareNotion, sharing: Sharing, deadline: Deadline) -> ExactArray:
-    """Return the same tasks in fractions, from a filling that is proved."""
+    stages = sum(part.guarantees for part in goal.parts)
+    if not exact:
+        found = find(program, candidates(program, None), CERTIFIED, deadline)
+        found.certificate.require(CERTIFIED, f"the guarantees under {notion.name}", found.engine)
+        x = found.solution.parts[stages - 1] if stages else np.zeros(program.n_pairs)
+        return merged.merging.spread(program.table(x), merged.utility), [found.certificate]
     from fairopt.certificate.exact import prove  # floats need neither
     from fairopt.solving.kept_rows import within_kept
 
-    utility = notion.exact_utility
-    merging = merge_exactly(instance, utility) if notion.is_symmetric else unmerged_exactly(instance)
-    small = merging.instance
-    exactly = notion if utility is None else notion.changed(utility=merging.restrict(utility))
-    floats = notion if utility is None else notion.changed(utility=merging.restrict(utility.astype(np.float64)))
-    program = floats.formulate(small, sharing=sharing, integral=False)
-    program = replace(program, goal=floats.filling(small, floats.share_per_task(small), program.pair_users, program.pair_servers))
-    of_fractions = exactly.in_fractions(small.exact, program)
-    solved, solution = within_kept(of_fractions, deadline)
+    solved, solution = within_kept(merged.notion.in_fractions(small.exact, program), deadline)
     prove(solved, solution)
-    parts = sum(part.guarantees for part in solved.goal.parts)  # type: ignore[union-attr]
-    table = np.full((small.n_users, small.n_servers), Fraction(0), dtype=object)
-    if parts:
-        table[program.pair_users, program.pair_servers] = from_rationals(solution.parts[parts - 1])
-    return np.asarray(merging.spread(table, utility))
+    x = solution.parts[stages - 1] if stages else rationals(np.zeros(program.n_pairs))
+    return merged.merging.spread(solved.table(x), merged.utility), []
 
 
 # The rules -----------------------------------------------------------------------------------------------------------------------

@@ -8,9 +8,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,29 +18,18 @@ from fairopt.allocation import Allocation, Optimum
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import Instance
-from fairopt.instance.aggregation import merge, unmerged
 from fairopt.instance.remarks import remarks
 from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import Notion, Sharing
-from fairopt.program import AlphaFair, Program
-from fairopt.program.checking import check_program
-from fairopt.solvers import candidates
-from fairopt.solvers.backend import Backend, Deadline
-from fairopt.solving.answer import (
-    every_level,
-    levels_of,
-    prices_of,
-    queue_prices_by_stage,
-    queue_prices_of,
-    shares_of,
-    unexpanded,
-)
-from fairopt.solving.contradictions import with_contradiction as why_nothing
-from fairopt.solving.formulation import checked, columns, expanded, question_of, with_rules, with_utility
-from fairopt.solving.kept_guarantees import refuse_whole, with_guarantees
-from fairopt.solving.policy import Found, find, find_by_classes, other_engines
+from fairopt.program import Program
+from fairopt.solvers.backend import Deadline
+from fairopt.solving.answer import shares_of
+from fairopt.solving.contradictions import with_contradiction
+from fairopt.solving.floats import InFloats
+from fairopt.solving.formulation import checked, question_of
+from fairopt.solving.kept_guarantees import refuse_whole
+from fairopt.solving.posing import Posed, pose
 from fairopt.validation import check_time_limit, check_tolerance, check_whole_number, check_yes_or_no
-from fairopt.wording import SMALLER_RATIOS
 
 __all__ = ["best_found", "solve", "without_remarks"]
 
@@ -168,82 +157,51 @@ def solve(
             log.warning("%s: no tasks there, and no part in the goal", instance.unservable_in_words)
         for remark in remarks(instance):
             log.warning("%s", remark)
+    if exact and integral:
+        raise Unsupported("exact=True divides tasks, and integral=True does not; leave one of them out")
+    if exact and solver is not None:
+        raise Unsupported(f'exact=True has an engine of its own, so there is no choice of solver; leave "{solver}" out')
     if integral:
         refuse_whole(instance, chosen)
-    if exact:
-        from fairopt.solving.fractions import solve_in_fractions
-
-        return solve_in_fractions(instance, chosen, how, deadline, question)
-    given, (instance, of_stages) = instance, with_guarantees(instance, chosen, how, deadline=deadline)
-    alpha = chosen.merge_alpha if chosen.treats_alike(instance) and not instance.rules else None
-    if integral:
-        small, row = expanded(instance)
-        reduced = with_utility(chosen, None if chosen.utility is None else columns(chosen.utility, row))
-        merging = None
-    else:
-        merging = merge(instance, chosen.utility, alpha) if alpha is not None else unmerged(instance)
-        small, row = merging.instance, np.empty(0, np.int64)
-        reduced = with_utility(chosen, merging.restrict(chosen.utility))
-    program = reduced.formulate(small, sharing=how, integral=integral)
-    if not chosen.is_symmetric:
-        check_program(program)
-    program = with_rules(program, chosen, instance, row if integral else None)
-    if integral:
-        _check_whole(program)
-    engines = candidates(program, solver, given_options)
+    posed = pose(instance, question, how, deadline)
+    way = _way(posed, question)
     if deadline.left == 0.0:
         raise deadline.passed({"levels": []})
     formulated = time.perf_counter()
-
     try:
-        if integral or chosen.is_symmetric or not program.down_closed:
-            found = find(program, engines, tolerance, deadline)
-        else:
-            found, engines = find_by_classes(program, solver, tolerance, deadline, given_options)
+        found = way.find(deadline)
     except NoSolution as error:
-        if integral and "tasks" in error.known:  # of the pairs of single servers
-            error.known["tasks"] = unexpanded(instance, program.table(error.known["tasks"]), row, chosen.utility)
-            error.known["solver"] = engines[0].name
-            best = None if allow_gap is None else best_found(given, chosen, how, error, tolerance)
-            if best is not None and allow_gap is not None and best.details["gap"] <= allow_gap:
-                log.warning("%s; the answer is the best that was found, with a gap of %.3g, and not proved", error, best.details["gap"])
-                return best
-        raise why_nothing(program, error, deadline) from None
-    if not found.certificate.worst <= tolerance:
-        from fairopt.solving.small_fractions import in_small_fractions
-
-        found = in_small_fractions(found, reduced, small, deadline)
-    solution, program = found.solution, found.program
+        best = None if allow_gap is None or "tasks" not in error.known else best_found(instance, chosen, how, error, tolerance)
+        if best is not None and allow_gap is not None and best.details["gap"] <= allow_gap:
+            log.warning("%s; the answer is the best that was found, with a gap of %.3g, and not proved", error, best.details["gap"])
+            return best
+        raise with_contradiction(posed.program, error, deadline) from None
     solved = time.perf_counter()
+    tasks, certificate = way.certified(found)
+    moments = started, formulated, solved, time.perf_counter()
+    return Allocation.of(question, instance, sharing=how, certificate=certificate, moments=moments, **way.answer(found, tasks))
 
-    pairs = program.table(solution.x)
-    counted = unexpanded(instance, pairs, row, chosen.utility) if merging is None else merging.spread(pairs, chosen.utility)
-    tasks = chosen.in_tasks(instance, counted)
-    excess = Certificate(allocation_excess(instance, tasks, how), 0.0, 0.0, whole_tasks=integral)
-    certificate = Certificate.combine([found.certificate, excess, *of_stages])
-    _require(certificate, program, engines, tolerance)
-    certified = time.perf_counter()
 
-    shares = chosen.shares(instance, tasks)
-    shares = shares_of(program, pairs, merging) if shares is None else shares
-    by_stage = queue_prices_by_stage(program, solution)
-    levels = every_level(levels_of(program, solution, merging, how, by_stage), program, merging, instance, shares)
-    return Allocation.of(
-        question,
-        given,
-        solver=found.engine or engines[0].name,
-        sharing=how,
-        tasks=tasks,
-        shares=shares,
-        prices=prices_of(program, solution, merging, how, levels),
-        queue_prices=queue_prices_of(program, solution, by_stage),
-        levels=levels,
-        certificate=certificate,
-        moments=(started, formulated, solved, certified),
-        seconds=solution.seconds,
-        details=_details(found),
-        trace=solution.trace,
-    )
+class _Way(Protocol):
+    """How a question is answered."""
+
+    def find(self, deadline: Deadline) -> Any:
+        """Return the answer of an engine to the program."""
+
+    def certified(self, found: Any) -> tuple[Any, Certificate]:
+        """Return the tasks on the rows that were given, and the certificate."""
+
+    def answer(self, found: Any, tasks: Any) -> dict[str, Any]:
+        """Return the other attributes of the allocation."""
+
+
+def _way(posed: Posed, question: Optimum) -> _Way:
+    """Return the way in floats, or that in fractions."""
+    if not question.exact:
+        return InFloats(posed, question)
+    from fairopt.solving.fractions import InFractions
+
+    return InFractions(posed, question)
 
 
 def _checked_options(options: Mapping[str, object] | None, *, exact: bool) -> dict[str, object]:
@@ -265,38 +223,6 @@ def _check_gap(gap: float | None, integral: bool, time_limit: float | None) -> N
         raise InvalidInstance(f"allow_gap is {str(gap)[:40]}; give a number from 0 to 1, such as 0.05")
     if not integral or time_limit is None:
         raise Unsupported("allow_gap is about whole tasks at a time limit; give integral=True and time_limit, too, or leave it out")
-
-
-def _check_whole(program: Program) -> None:
-    """Refuse whole tasks in a tree where the order that they need is not defined, or has no closed form."""
-    if reason := program.goal.no_whole_tasks:
-        raise Unsupported(f"no engine finds whole tasks in this tree: {reason}, leave integral out, or use a greedy schedule")
-
-
-def _require(certificate: Certificate, program: Program, engines: Sequence[Backend], tolerance: float) -> None:
-    """Raise where the certificate fails, and say which other engine may do."""
-    if not certificate.worst <= tolerance:
-        from fairopt.solving.small_fractions import is_small
-
-        others = other_engines(program, engines)
-        instead = f'solver="{others[0]}"' if others else _easier(program)
-        small = is_small(program)  # then fractions were tried, within a few seconds
-        certificate.require(
-            tolerance,
-            program.name,
-            *(engine.name for engine in engines),
-            tried="in fractions it took too long, or users have something else" if small else "",
-            instead=f"{instead}, exact=True" if small else instead,
-        )
-
-
-def _easier(program: Program) -> str:
-    """Return what to ask instead where double precision does not hold the answer: a steep goal magnifies ratios of weights."""
-    goal = program.goal
-    if not isinstance(goal, AlphaFair) or goal.alpha <= 1:
-        return SMALLER_RATIOS
-    exact = "exact=True, " if goal.alpha == int(goal.alpha) else ""
-    return f'{exact}a smaller alpha, "max-min" (the limit of large alpha), or {SMALLER_RATIOS}'
 
 
 def best_found(instance: Instance, notion: Notion, sharing: Sharing, error: NoSolution, tolerance: float = CERTIFIED) -> Allocation | None:
@@ -333,12 +259,3 @@ def best_found(instance: Instance, notion: Notion, sharing: Sharing, error: NoSo
         details={"value": value, "bound": bound, "gap": max(bound - value, 0.0) / bound if bound > 0 else 0.0, "why": str(error)},
         question=Optimum(notion, integral=True, tolerance=tolerance),
     )
-
-
-def _details(found: Found) -> dict[str, Any]:
-    solution = found.solution
-    details: dict[str, Any] = {"iterations": solution.iterations, "programs_solved": solution.programs_solved, "engines": found.engines}
-    for name, value in (("gap", solution.gap), ("bound", solution.bound), ("groups", solution.groups), ("finished_by", found.finished_by)):
-        if value is not None:
-            details[name] = value
-    return details

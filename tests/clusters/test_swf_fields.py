@@ -48,6 +48,12 @@ def answers(folder: Path, text: str) -> list[Any]:
     return found
 
 
+@pytest.fixture(scope="module")
+def before(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    """Return the answers to the log as it stands."""
+    return answers(tmp_path_factory.mktemp("before"), FIRST + "\n".join(LINES) + "\n")
+
+
 def test_every_field_is_declared_once() -> None:
     """The 18 of a job, and those of the header."""
     for fields in DECLARED:
@@ -57,23 +63,21 @@ def test_every_field_is_declared_once() -> None:
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_field_that_is_read_changes_an_answer(tmp_path: Path, name: str) -> None:
+def test_a_field_that_is_read_changes_an_answer(tmp_path: Path, before: list[Any], name: str) -> None:
     """And one that is noted or ignored changes none."""
     lines = list(LINES)
     line = {"Used Memory": 0, "Status": 3}.get(name, 1)  # a job that requested no memory, and one that ran for no time
     words = lines[line].split()
     column = COLUMNS.index(name)
     words[column] = CHANGED.get(name, "1" if name == "Preceding Job Number" else str(int(words[column]) + 1))
-    before = answers(tmp_path, FIRST + "\n".join(LINES) + "\n")
     lines[line] = " ".join(words)
     after = answers(tmp_path, FIRST + "\n".join(lines) + "\n")
     assert (before != after) == (name in JOB.of("read"))
 
 
 @pytest.mark.parametrize("name", [name for field in HEADER.fields for name in field.names])
-def test_a_comment_of_the_header_that_is_read_changes_an_answer(tmp_path: Path, name: str) -> None:
+def test_a_comment_of_the_header_that_is_read_changes_an_answer(tmp_path: Path, before: list[Any], name: str) -> None:
     """Version 3 is refused."""
-    before = answers(tmp_path, FIRST + "\n".join(LINES) + "\n")
     value = {"TimeZoneString": "UTC", "Version": "3"}.get(name, "32")
     text = f"; {name}: {value}\n" + FIRST + "\n".join(LINES) + "\n"
     try:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from support.command_line import run
+
+from fairopt.cli import app
 
 POOL = """
 servers: [{name: pool, capacity: {cpu: 9, memory: 18}}]
@@ -68,3 +73,31 @@ def test_the_same_value_twice_and_what_can_be_repeated(pool: Path) -> None:
     assert [user["tasks"] for user in changed["users"]] == pytest.approx([1, 1])
     numbers = json.loads(run("frontier", pool, "--notions", "drfh", "--alphas", "1", "--fds", "2:-1", "--fds=2:-4", "--json").stdout)
     assert sum("fds" in json.dumps(point) for point in numbers["points"]) == 2
+
+
+def commands(group: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield all commands, and those of the groups among them."""
+    for name in group.commands:
+        command = group.resolve_command(typer.Context(group), [name])[1]
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{path}{name} ")
+        else:
+            yield f"{path}{name}", command
+
+
+def test_no_option_of_any_command_loses_one_of_two_values() -> None:
+    """It can be repeated, or is a list (its word in --help has a comma), or is refused with both values."""
+    asked = 0
+    for name, command in commands(typer.main.get_command(app)):
+        for part in command.params:
+            if part.param_type_name != "option" or part.is_flag:
+                continue
+            adds_up = part.multiple or part.nargs != 1 or "," in (part.metavar or "")
+            word, asked = part.opts[0], asked + 1
+            try:
+                command.parse_args(typer.Context(command), [word, "5", word, "7"])
+                said = ""
+            except Exception as error:  # of the values, or of what else is needed
+                said = str(error)
+            assert ("it is given twice, 5 and 7; give it once" in said) != adds_up, (name, word, said)
+    assert asked > 400

@@ -89,13 +89,12 @@ ALONE = (  # start no worker and load no plug-in: one process runs them one afte
 )
 COMMANDS = {
     "one after the other": " && ".join(ALONE),
-    "a notion of a file": "compare cluster.yaml --notions mine.py:Mine,drfh --plot /OUT/a.pdf",
-    "audit": "audit cluster.yaml --workers 2 --effort 4",
-    "worst-case": "worst-case drfh:first-fit --users 2 --resources 1 --tries 40 --workers 2",
-    "study": "study cluster.yaml --notions drfh,mine.py:Mine --schedules drfh:random --seeds 4 --workers 2 --resume /OUT/s.parquet",
+    "a notion of a file": "compare cluster.yaml --notions mine.py:Mine,drfh --plot /OUT/a.pdf && "
+    "study cluster.yaml --notions drfh,mine.py:Mine --schedules drfh:random --seeds 4 --workers 2 --resume /OUT/s.parquet",
+    "workers": "audit cluster.yaml --workers 2 --effort 4 && worst-case drfh:first-fit --users 2 --resources 1 --tries 40 --workers 2 && "
+    "arrivals tasks.yaml --resource gpu --seeds 4 --workers 2 -o /OUT/a.xlsx",
     "dask": "study cluster.yaml --schedules drfh:random --seeds 4 --workers 2 --backend dask",
     "ray": "study cluster.yaml --schedules drfh:random --seeds 4 --workers 2 --backend ray",
-    "arrivals": "arrivals tasks.yaml --resource gpu --seeds 4 --workers 2 -o /OUT/a.xlsx",
 }
 
 

@@ -217,7 +217,7 @@ def test_a_state_of_somebody_else_is_refused_or_does_no_harm(scheduler: str, tmp
     monkeypatch.setattr(compiled, "PATIENCE_IF_KEPT", np.inf)
     monkeypatch.setattr(compiled, "_loaded", set())
     trace, cluster = some(1)
-    until = 60.0
+    until = 42.0  # after the last of the events
     fo.simulate(trace, cluster, scheduler, until=until, resume=tmp_path, stopped=after(9))
     (state,) = tmp_path.glob("*.state")
     with np.load(state) as held:

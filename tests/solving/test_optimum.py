@@ -17,7 +17,7 @@ from fairopt.models.drfh import DRFH
 from fairopt.models.share_notion import ShareNotion
 from fairopt.solvers import candidates
 from fairopt.solving import best_found, notion_of
-from fairopt.solving.optimum import _require
+from fairopt.solving.floats import require
 from fairopt.wording import figure
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -302,7 +302,7 @@ def test_a_steep_goal_beyond_double_precision_is_told_what_to_do(alpha: float, a
     program = fo.formulate(MIRROR, "proportional", alpha=alpha)
     engines = candidates(program, None)
     with pytest.raises(fo.CertificateError) as refused:
-        _require(Certificate(0.0, 1.0, 1.0), program, engines, 1e-8)
+        require(Certificate(0.0, 1.0, 1.0), program, engines, 1e-8)
     assert advice in str(refused.value)
     assert ('"max-min"' in str(refused.value)) == (alpha > 1)
 

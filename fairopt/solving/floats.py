@@ -1,0 +1,135 @@
+"""The answer to a question in floats: find it, certify it, and bring it back to the rows that were given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fairopt.allocation import Optimum
+from fairopt.certificate import Certificate, allocation_excess
+from fairopt.errors import NoSolution, Unsupported
+from fairopt.instance import FloatArray
+from fairopt.program import AlphaFair, Program
+from fairopt.solvers import candidates
+from fairopt.solvers.backend import Backend, Deadline
+from fairopt.solving.answer import every_level, levels_of, prices_of, queue_prices_by_stage, queue_prices_of, shares_of
+from fairopt.solving.policy import Found, find, find_by_classes, other_engines
+from fairopt.solving.posing import Posed
+from fairopt.wording import SMALLER_RATIOS
+
+__all__ = ["InFloats", "require"]
+
+
+class InFloats:
+    """How `fairopt.solve` answers a question in floats: by the engines that can, with residuals within a tolerance.
+
+    Parameters
+    ----------
+    posed : Posed
+    question : Optimum
+
+    Raises
+    ------
+    Unsupported, SolverUnavailable
+        No engine can solve the program.
+    """
+
+    def __init__(self, posed: Posed, question: Optimum) -> None:
+        if question.integral and (reason := posed.program.goal.no_whole_tasks):  # the order they need is not defined, or has no closed form
+            raise Unsupported(f"no engine finds whole tasks in this tree: {reason}, leave integral out, or use a greedy schedule")
+        self.posed, self.question = posed, question
+        self.engines = candidates(posed.program, question.solver, question.solver_options)
+
+    def find(self, deadline: Deadline) -> Found:
+        """Return the best answer of the engines.
+
+        Raises
+        ------
+        NoSolution
+            ``known`` has the whole tasks that were found, on the rows that were given, and the engine.
+        """
+        posed, question = self.posed, self.question
+        try:
+            if question.integral or posed.asked.is_symmetric or not posed.program.down_closed:
+                found = find(posed.program, self.engines, question.tolerance, deadline)
+            else:
+                found, self.engines = find_by_classes(posed.program, question.solver, question.tolerance, deadline, question.solver_options)
+        except NoSolution as error:
+            if question.integral and "tasks" in error.known:  # of the pairs of single servers
+                error.known["tasks"] = posed.tasks(posed.program.table(error.known["tasks"]))
+                error.known["solver"] = self.engines[0].name
+            raise
+        if not found.certificate.worst <= question.tolerance:
+            from fairopt.solving.small_fractions import in_small_fractions
+
+            found = in_small_fractions(found, posed.notion, posed.small, deadline)
+        return found
+
+    def certified(self, found: Found) -> tuple[FloatArray, Certificate]:
+        """Return the tasks on the rows that were given, and the certificate.
+
+        Raises
+        ------
+        CertificateError
+        """
+        posed, question = self.posed, self.question
+        tasks = posed.tasks(found.program.table(found.solution.x))
+        excess = Certificate(allocation_excess(posed.instance, tasks, posed.sharing), 0.0, 0.0, whole_tasks=question.integral)
+        certificate = Certificate.combine([found.certificate, excess, *posed.of_stages])
+        require(certificate, found.program, self.engines, question.tolerance)
+        return tasks, certificate
+
+    def answer(self, found: Found, tasks: FloatArray) -> dict[str, Any]:
+        """Return the attributes of the allocation (`fairopt.Allocation`)."""
+        posed, solution, program = self.posed, found.solution, found.program
+        merging, sharing = posed.merging, posed.sharing
+        shares = posed.asked.shares(posed.instance, tasks)
+        shares = shares_of(program, program.table(solution.x), merging) if shares is None else shares
+        by_stage = queue_prices_by_stage(program, solution)
+        levels = every_level(levels_of(program, solution, merging, sharing, by_stage), program, merging, posed.instance, shares)
+        return {
+            "solver": found.engine or self.engines[0].name,
+            "tasks": tasks,
+            "shares": shares,
+            "prices": prices_of(program, solution, merging, sharing, levels),
+            "queue_prices": queue_prices_of(program, solution, by_stage),
+            "levels": levels,
+            "seconds": solution.seconds,
+            "details": _details(found),
+            "trace": solution.trace,
+        }
+
+
+def require(certificate: Certificate, program: Program, engines: Sequence[Backend], tolerance: float) -> None:
+    """Raise where the certificate fails, and say which other engine may do."""
+    if not certificate.worst <= tolerance:
+        from fairopt.solving.small_fractions import is_small
+
+        others = other_engines(program, engines)
+        instead = f'solver="{others[0]}"' if others else _easier(program)
+        small = is_small(program)  # then fractions were tried, within a few seconds
+        certificate.require(
+            tolerance,
+            program.name,
+            *(engine.name for engine in engines),
+            tried="in fractions it took too long, or users have something else" if small else "",
+            instead=f"{instead}, exact=True" if small else instead,
+        )
+
+
+def _easier(program: Program) -> str:
+    """Return what to ask instead where double precision does not hold the answer: a steep goal magnifies ratios of weights."""
+    goal = program.goal
+    if not isinstance(goal, AlphaFair) or goal.alpha <= 1:
+        return SMALLER_RATIOS
+    exact = "exact=True, " if goal.alpha == int(goal.alpha) else ""
+    return f'{exact}a smaller alpha, "max-min" (the limit of large alpha), or {SMALLER_RATIOS}'
+
+
+def _details(found: Found) -> dict[str, Any]:
+    solution = found.solution
+    details: dict[str, Any] = {"iterations": solution.iterations, "programs_solved": solution.programs_solved, "engines": found.engines}
+    for name, value in (("gap", solution.gap), ("bound", solution.bound), ("groups", solution.groups), ("finished_by", found.finished_by)):
+        if value is not None:
+            details[name] = value
+    return details
