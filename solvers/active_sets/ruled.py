@@ -34,6 +34,7 @@ from scipy.sparse.linalg import splu
 from fairopt.instance import FloatArray, IntArray
 from fairopt.program import AlphaFair, Program, Solution, Tradeoff
 from fairopt.solvers.leximin.ruled import Scaled
+from fairopt.solvers.structure.boundary import length
 
 __all__ = ["polish_ruled"]
 
@@ -136,13 +137,10 @@ class _Point:
         """Return the point after a part of a step."""
         return _Point(*(getattr(self, name) + length * getattr(step, name) for name in ("y", "s", "p", "z", "q")))
 
-    def longest(self, step: _Point) -> float:
-        """Return the longest part of a step, up to a little more than 1, at which nothing is below 0."""
-        longest = 1.0 / _TO_THE_BOUNDARY
-        for value, change in ((self.y, step.y), (self.s, step.s), (self.p, step.p), (self.z, step.z)):
-            falls = change < 0
-            longest = min(longest, float((-value[falls] / change[falls]).min(initial=np.inf)))
-        return longest
+    def length(self, step: _Point, part: float = 1.0) -> float:
+        """Return how far to go along a step, 1 at most: this part of the way to where the first number that is > 0 becomes 0."""
+        values, changes = (np.concatenate([point.y, point.s, point.p, point.z]) for point in (self, step))
+        return length(np, values, changes, part)
 
 
 class _Worth:
@@ -266,9 +264,9 @@ class _Steps:
         count = y.size + s.size
         mu = float(y @ z + s @ p) / count
         first = direction(np.zeros(y.size), np.zeros(s.size))
-        ahead = at.moved(first, at.longest(first))
+        ahead = at.moved(first, at.length(first))
         left = float(ahead.y @ ahead.z + ahead.s @ ahead.p) / count
         centre = mu * min(max(left / mu, 1e-3), 1.0) ** 3 if mu > 0 else 0.0
         step = direction(centre - first.y * first.z, centre - first.s * first.p)
-        length = _TO_THE_BOUNDARY * at.longest(step)
-        return at.moved(step, min(length, 1.0)) if np.isfinite(length) and length >= 1e-12 else None
+        part = at.length(step, _TO_THE_BOUNDARY)
+        return at.moved(step, part) if np.isfinite(part) and part >= 1e-12 else None

@@ -55,6 +55,7 @@ class Settings:
     product_seconds: float = 3e-7  # of plain Python for one product, roughly
     far: float = 0.2  # above a level, in logarithms, from which on an empty pair is left out
     least_aim: float = 1e-3  # factor on mu in a step, at least
+    to_the_boundary: float = 0.95  # part of the way to where the first number would become 0 that a step goes
 
 
 SETTINGS = Settings()

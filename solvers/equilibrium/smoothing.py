@@ -25,6 +25,7 @@ from fairopt.processes.streams import unwarned
 from fairopt.solvers.compiled import Steps
 from fairopt.solvers.equilibrium import smoothing_kernel
 from fairopt.solvers.equilibrium.settings import SETTINGS
+from fairopt.solvers.structure.boundary import length
 
 __all__ = ["approach"]
 
@@ -91,25 +92,20 @@ def _follow(
         try:
             system = _System(pairs, x / w, np.exp(have))
             dx, dw, *_ = system.step(x, np.zeros(x.size))
-            ahead = (x + min(_length(x, dx), 1.0) * dx) / largest * (w + min(_length(w, dw), 1.0) * dw)
+            ahead = (x + length(np, x, dx) * dx) / largest * (w + length(np, w, dw) * dw)
             reached = max(float(ahead.mean()), 0.0)  # may exceed mu by hundreds of orders of magnitude
             aim = mu if reached >= mu else mu * max((reached / mu) ** 3, SETTINGS.least_aim)
             dx, dw, d_have, d_level = system.step(x, (aim * largest - dx * dw) / w)
         except np.linalg.LinAlgError:
             return None
-        length = min(1.0, 0.95 * min(_length(x, dx), _length(w, dw)))
-        x = x + length * dx
-        have += length * d_have
-        level += length * d_level
+        part = min(length(np, x, dx, SETTINGS.to_the_boundary), length(np, w, dw, SETTINGS.to_the_boundary))
+        x = x + part * dx
+        have += part * d_have
+        level += part * d_level
         w = np.maximum(have[n] - log_g - level[j], TINY)
-        if mu < SETTINGS.end and length > 0.5:
+        if mu < SETTINGS.end and part > 0.5:
             return np.where(x / largest > w, x, 0.0)
     return None
-
-
-def _length(values: FloatArray, change: FloatArray) -> float:
-    """Return how far one can go before a value becomes 0."""
-    return 1.0 / max(-float((change / values).min()), TINY)
 
 
 class _System:
