@@ -29,15 +29,13 @@ from fairopt.clusters.swf_fields import notes_of_log
 from fairopt.clusters.swf_format import (
     ALLOCATED,
     ESTIMATE,
-    GROUP,
     JOB,
     MEMORY,
-    QUEUE,
+    OWNERS,
     REQUESTED,
     RUN,
     SUBMIT,
     USED_MEMORY,
-    USER,
     WAIT,
     limit,
     read_log,
@@ -48,8 +46,6 @@ from fairopt.trace import Trace
 from fairopt.wording import exactly
 
 __all__ = ["import_swf", "trace_swf"]
-
-_OWNERS = {"user": USER, "group": GROUP, "queue": QUEUE}
 
 
 @keeps_question
@@ -106,7 +102,7 @@ def import_swf(
     >>> imported.current.tasks_per_user
     array([6., 0.])
     """
-    if users not in _OWNERS:
+    if users not in OWNERS:
         raise InvalidInstance(f'users is "{users}"; give "user", "group" or "queue"')
     path = Path(log)
     account = Account(lenient)
@@ -152,7 +148,7 @@ def import_swf(
     if memory is not None:
         capacity.append(memory)
         demands.append(kibibytes / 2**20)
-    who = [_owner(users, jobs[j, _OWNERS[users]]) for j in here]
+    who = [_owner(users, jobs[j, OWNERS[users]]) for j in here]
     return assemble(
         "swf",
         Nodes(["node"], np.array([capacity]), np.array([float(number)])),
@@ -212,7 +208,7 @@ def trace_swf(
     >>> trace
     Trace(1 job of 1 user, 6 tasks, 1 resource, submitted from 0 to 0 s, 1 row left out)
     """
-    if users not in _OWNERS:
+    if users not in OWNERS:
         raise InvalidInstance(f'users is "{users}"; give "user", "group" or "queue"')
     path, account = Path(log), Account(lenient)
     _, jobs, lines = read_log(path, account)
@@ -223,7 +219,7 @@ def trace_swf(
     if not ran.any():
         raise InvalidInstance(f"{path}: no job has a run time and a number of processors")
     here = jobs[ran]
-    owner = _OWNERS[users]
+    owner = OWNERS[users]
     kibibytes = np.where(here[:, MEMORY] > 0, here[:, MEMORY], np.maximum(here[:, USED_MEMORY], 0))
     demands = np.column_stack([np.ones(len(here)), *([kibibytes / 2**20] if memory else [])])
     known = np.where(here[:, RUN] > 0, here[:, RUN], 1.0)

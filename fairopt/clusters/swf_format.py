@@ -17,13 +17,14 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.wording import plural
 
 __all__ = [
-    "ALLOCATED", "ESTIMATE", "GROUP", "JOB", "MEMORY", "PARTS", "QUEUE", "REQUESTED", "RUN", "STATUS", "SUBMIT", "USED_MEMORY", "USER",
-    "WAIT", "limit", "read_log",
+    "ALLOCATED", "ESTIMATE", "JOB", "MEMORY", "OWNERS", "PARTS", "REQUESTED", "RUN", "STATUS", "SUBMIT", "USED_MEMORY", "WAIT",
+    "limit", "read_log",
 ]  # fmt: skip
 
 _FIELDS = 18
 JOB, SUBMIT, WAIT, RUN, ALLOCATED, USED_MEMORY, REQUESTED, ESTIMATE, MEMORY = 0, 1, 2, 3, 4, 6, 7, 8, 9  # columns
-STATUS, USER, GROUP, QUEUE = 10, 11, 12, 14
+STATUS = 10
+OWNERS = {"user": 11, "group": 12, "queue": 14}  # the columns of owners
 PARTS = (2, 3, 4)  # the status of a part of an execution
 _LARGEST = 1e60
 

@@ -21,16 +21,14 @@ from fairopt.clusters.log_records import Records, Unjudged, distinct
 from fairopt.clusters.swf_fields import notes_of_log
 from fairopt.clusters.swf_format import (
     ALLOCATED,
-    GROUP,
     JOB,
     MEMORY,
-    QUEUE,
+    OWNERS,
     REQUESTED,
     RUN,
     STATUS,
     SUBMIT,
     USED_MEMORY,
-    USER,
     WAIT,
     limit,
     read_log,
@@ -40,7 +38,6 @@ from fairopt.instance import FloatArray, Instance
 
 __all__ = ["cluster_of_swf", "read_swf_log"]
 
-_OWNERS = {"user": USER, "group": GROUP, "queue": QUEUE}
 _AFTER, _CANCELLED = 16, 5
 
 
@@ -83,8 +80,8 @@ def read_swf_log(path: Path, cluster: Instance, *, users: str = "user", timezone
     why[jobs[:, _AFTER] > 0] = "waited for another job"
     records = Records(
         job=_names(jobs[:, JOB]),
-        user=np.char.add(f"{users} ", _names(jobs[:, _OWNERS[users]]).astype(str)).astype(object),
-        queue=np.char.add("queue ", _names(jobs[:, QUEUE]).astype(str)).astype(object),
+        user=np.char.add(f"{users} ", _names(jobs[:, OWNERS[users]]).astype(str)).astype(object),
+        queue=np.char.add("queue ", _names(jobs[:, OWNERS["queue"]]).astype(str)).astype(object),
         submit=jobs[:, SUBMIT].copy(),
         start=np.where(never, np.nan, began),
         end=np.where(never, began, began + np.maximum(run, 0)),
