@@ -37,6 +37,8 @@ class Posed:
     sharing : str
     merging : Merging, optional
         From ``small`` to ``instance``; None of whole tasks, where ``row``, (single servers,), has the row of each.
+    utility : array (users, servers) or (users, 1), optional
+        Of the notion, on the rows of ``instance``.
     program : Program
         In floats. In fractions it gives the structure, and the notion its numbers.
     of_stages : list of Certificate
