@@ -131,14 +131,16 @@ def test_a_closed_stdout_is_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("left", ["3", "'text'"])
 def test_a_file_of_ones_own_that_leaves_is_refused(left: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When it is read, and when it is called: no closed pipe, and not without a word."""
-    file = tmp_path / "mine.py"
+    """When it is read, and when it is called: no closed pipe, and not without a word. (A process reads a file once: each has its name.)"""
     monkeypatch.chdir(tmp_path)
-    for code, line in ((f"import sys\ndef last(*_):\n    sys.exit({left})\n", 3), (f"import sys\nsys.exit({left})\n", 2)):
-        file.write_text(code)
-        done = run("schedule", PAPER, "--schedule", "drfh:mine.py:last", status=2)
+    for name, code, line in (
+        (f"called_{len(left)}", f"import sys\ndef last(*_):\n    sys.exit({left})\n", 3),
+        (f"read_{len(left)}", f"import sys\nsys.exit({left})\n", 2),
+    ):
+        (tmp_path / f"{name}.py").write_text(code)
+        done = run("schedule", PAPER, "--schedule", f"drfh:{name}.py:last", status=2)
         assert done.stdout == ""
-        assert f"error: mine.py, line {line}" in flat(done.stderr)
+        assert f"error: {name}.py, line {line}" in flat(done.stderr)
         assert left.strip("'") in done.stderr
 
 
