@@ -70,7 +70,7 @@ COMMANDS = {
     "tsf": ["solve", "FILE", "--notion", "tsf", "--all"],
     "schedule": ["schedule", "FILE", "--schedule", "drfh:first-fit"],
     "compare": ["compare", "FILE", "--notions", "drfh,tsf", "--schedules", "drfh:first-fit"],
-    "audit": ["audit", "FILE"],
+    "audit": ["audit", "FILE", "--effort", "4"],
     "explain": ["explain", "FILE", "--user", FORMULAS[0]],
     "frontier": ["frontier", "FILE", "--notions", "drfh", "--alphas", "1"],
     "arrivals": ["arrivals", "FILE", "--resource", "=cpu", "--load-step", "0.5", "--seeds", "1"],

@@ -136,7 +136,8 @@ def test_what_commands_print_has_units(tmp_path: Path) -> None:
     assert "512 GiB memory, met" in page
     assert "640 GiB memory, reached" in page
     assert "128 GiB memory" in page  # borrowed
-    for command in (["solve"], ["schedule"], ["audit"], ["explain", "--user", "a"], ["compare", "--notions", "drfh"], ["export", "slurm"]):
+    of_audit, of_compare = ["audit", "--properties", "pareto"], ["compare", "--notions", "drfh"]
+    for command in (["solve"], ["schedule"], of_audit, ["explain", "--user", "a"], of_compare, ["export", "slurm"]):
         told = json.loads(CliRunner().invoke(app, [*command, str(path), "--json"]).stdout)
         assert told["units"] == {"memory": "B"}, command
 

@@ -73,7 +73,7 @@ OTHERS = (
     ("solve", EXAMPLES / "drf.yaml", "--notion", "drf", "--solver", "water-filling"),
     ("solve", EXAMPLES / "bbf-section-3.yaml", "--notion", "bbf"),
     ("solve", EXAMPLES / "gpu-lab", "--notion", "drfh"),
-    ("audit", PAPER, "--notion", "tsf"),
+    ("audit", PAPER, "--notion", "tsf", "--effort", "4"),
     ("compare", PAPER, "--notions", "drfh,psdsf", "--schedules", "drfh:best-fit", "--integral"),
     ("study", PAPER, "--notions", "drfh", "--seeds", "2", "--workers", "2"),
     ("worst-case", "drfh:first-fit", "--servers", "2", "--users", "2", "--tries", "10", "--workers", "2"),
