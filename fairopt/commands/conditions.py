@@ -51,9 +51,9 @@ class Condition:
         Given allocations are checked; without any, the schedules; without these, too, all rows that can have the measure.
         """
         rows = list(comparison)
-        for kind in ("given", "greedy"):
-            if any(row.kind == kind for row in comparison):
-                rows = [row for row in comparison if row.kind == kind]
+        for kinds in (("given",), ("greedy", "approximate")):
+            if any(row.kind in kinds for row in comparison):
+                rows = [row for row in comparison if row.kind in kinds]
                 break
         else:
             rows = [row for row in rows if row.allocation is None or self._value(row) is not None] or rows

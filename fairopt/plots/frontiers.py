@@ -35,6 +35,8 @@ _LOOK = {  # kind: mark, colour, line, what it is called
     "fds": ("^", NOTIONS["fds"], "-.", "FDS ($\\beta$, $\\lambda$)"),
     "gfj": ("v", NOTIONS["gfj"], ":", "GFJ ($\\beta$, $\\lambda$)"),
     "greedy": ("X", COLOURS[1], "none", "schedules (greedy)"),
+    "approximate": ("P", COLOURS[3], "none", "baselines (approximate)"),
+    "given": ("s", COLOURS[7], "none", "your own schedulers"),
 }
 _FAMILIES = ("fds", "gfj")
 _WRAP = 34  # characters of a line of a label

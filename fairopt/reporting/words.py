@@ -96,7 +96,7 @@ def summary(findings: Findings) -> list[str]:
             sentences.append(f"{row.name}: no schedule ({row.message}).")
         elif row.regret is not None:
             short = f"at worst {percent(row.regret.worst, 1)} short of the exact allocation of {row.regret.notion}"
-            how = "given" if row in findings.given else "greedy"
+            how = "given" if row in findings.given else row.kind
             sentences.append(f"{row.name} ({how}): {plural(row.tasks, 'task')}, {short}.")
     trade = findings.frontier.value
     if trade is not None:

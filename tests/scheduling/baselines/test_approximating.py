@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 from unittest.mock import patch
 
@@ -56,6 +57,14 @@ def test_comparisons_frontiers_and_studies() -> None:
     table = fo.study({"lab": LAB}, schedules=["drfh:pop", "drfh:swan"], seeds=range(2), workers=1)
     assert set(table["kind"]) == {"exact", "approximate"}
     assert (table["message"] == "").all()
+
+
+def test_pictures_and_reports(tmp_path: Path) -> None:
+    """They have a mark, a hatch and a word for approximations."""
+    assert fo.frontier(LAB, notions=["drfh"], schedules=["drfh:pop", "drfh:best-fit"]).plot().axes
+    assert fo.compare(LAB, notions=["drfh"], schedules=["drfh:pop"]).plot().axes
+    fo.report(LAB, tmp_path / "report.html", notions=["drfh"], schedules=["drfh:pop"], effort=1)
+    assert "drfh:pop (approximate): 26 tasks" in (tmp_path / "report.html").read_text()
 
 
 def test_exact_answers_are_refused() -> None:
@@ -146,6 +155,8 @@ def test_the_command_line() -> None:
     whole = json.loads(run("schedule", file, "--schedule", "drfh:pop", "--integral", "--json").stdout)
     assert whole["question"]["integral"]
     assert whole["certificate"]["approximate"]
+    run("compare", file, "--schedules", "drfh:pop", "--fail-if", "regret>0.5")
+    run("compare", file, "--schedules", "drfh:pop", "--fail-if", "regret>0.3", status=1)
     assert "approximate" in run("compare", file, "--schedules", "drfh:pop,tsf:swan").stdout
     listed = json.loads(run("placements", "--json").stdout)["placements"]
     assert [each["name"] for each in listed if each["kind"] == "baseline"] == list(fo.BASELINES)
