@@ -97,6 +97,7 @@ PUBLIC = {
     "history",
     "load",
     "load_trace",
+    "merge_studies",
     "period_bound",
     "plan",
     "precomputed_drf",
