@@ -59,7 +59,7 @@ from fairopt.kubernetes.records import ALWAYS, Node, Pod, add, in_units, owner_o
 from fairopt.kubernetes.scheduler_queues import Extra
 from fairopt.kubernetes.stops import names_of
 from fairopt.kubernetes.workloads import is_work, with_work
-from fairopt.wording import joined, plural
+from fairopt.wording import figure, joined, plural
 
 __all__ = ["import_kubernetes"]
 
@@ -69,6 +69,7 @@ _QUEUES += (
     "queues,resourcequotas -A -o yaml > queues.yaml (Volcano, KAI), or kubectl get elasticquotas -A -o yaml > queues.yaml, or kubectl get "
 )
 _QUEUES += "configmap yunikorn-configs -n yunikorn -o yaml > queues.yaml"
+_OF_SYSTEM = "system-"  # classes of pods that the cluster itself needs
 _Path = str | os.PathLike[str]
 
 
@@ -197,6 +198,7 @@ def import_kubernetes(
     classes = Counter(pod.priority for pod in kept if pod.priority)
     if classes:
         account.summary["priority classes"] = dict(classes.most_common())
+    _note_priorities(kept, users, account)
 
     rest = [part for part in objects if is_queue(part)]
     for part in objects:
@@ -281,6 +283,17 @@ def _whole_or_in_parts(pods: Sequence[Pod], account: Account) -> list[Pod]:
             "which KAI reads: the requests count"
         )
     return [replace(pod, cards=()) if pod.name in both else pod for pod in pods]
+
+
+def _note_priorities(pods: Sequence[Pod], users: str, account: Account) -> None:
+    """Note that pods differ in priority, but for those of the system."""
+    ranked = Counter(pod.priority or "no class" for pod in pods if not pod.priority.startswith(_OF_SYSTEM))
+    if len(ranked) > 1 and users != "priority":
+        some = joined([f"{name} {figure(number)}" for name, number in ranked.most_common()], 4)
+        account.note(
+            f"pods have different priority classes ({some}): those of a higher priority start first, and may stop others, which is not in "
+            "an instance: all are shared alike"
+        )
 
 
 def _speeds(

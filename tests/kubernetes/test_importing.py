@@ -297,3 +297,12 @@ def test_the_order_of_the_export_does_not_matter(cluster: tuple[list[dict[str, A
     if first is not None and second is not None:
         assert first.instance == second.instance
         assert first.current_csv() == second.current_csv()
+
+
+def test_priorities_are_said() -> None:
+    """Pods of a higher class start first, and stop others; those of the system are no matter, nor are owners that are classes."""
+    pods = [pod("a", priorityClassName="high"), pod("b"), pod("c"), pod("d", priorityClassName="system-node-critical")]
+    said = [note for note in imported([node("n")], pods).notes if "priority classes" in note]
+    assert [note.partition(":")[0] for note in said] == ["pods have different priority classes (no class 2 and high 1)"]
+    assert not any("priority classes" in note for note in imported([node("n")], pods, users="priority").notes)
+    assert not any("priority classes" in note for note in imported([node("n")], pods[1:]).notes)
