@@ -158,20 +158,25 @@ def _read_policy(part: Part, partition: Partition) -> None:
     """Read what a partition does to its jobs, in the words of ``scontrol show partitions`` or of its JSON."""
     text, most = part.get("oversubscribe").text(""), part.get("maximums")
     shared = most.get("oversubscribe") if isinstance(most.value, dict) else Part(None, "")
-    jobs = number(shared.get("jobs")) if isinstance(shared.value, dict) else None
+    jobs = _stated(shared.get("jobs")) if isinstance(shared.value, dict) else None
     kind, _, times = text.upper().partition(":")
     partition.exclusive = kind == "EXCLUSIVE" or jobs == 0
     partition.shared_by = float(times) if kind == "FORCE" and times.isdigit() else 1.0
     if isinstance(shared.value, dict) and "force" in {word.lower() for word in words(shared.get("flags"))} and jobs:
         partition.shared_by = jobs
-    cpus = number(most.get("cpus_per_node")) if isinstance(most.value, dict) else None
-    cpus = cpus or number(part.get("maximum_cpus_per_node"))
+    cpus = _stated(most.get("cpus_per_node")) if isinstance(most.value, dict) else None
+    cpus = cpus or _stated(part.get("maximum_cpus_per_node"))
     partition.cpus_of_node = cpus if cpus and np.isfinite(cpus) and cpus < _NO_CPUS else math.inf
     tier = part.get("priority")
-    given = number(tier.get("tier")) if isinstance(tier.value, dict) else number(part.get("priority_tier"))
+    given = _stated(tier.get("tier")) if isinstance(tier.value, dict) else _stated(part.get("priority_tier"))
     partition.tier = 1.0 if given is None else given
     modes = words(part.get("preemption_mode"))
     partition.preempts = bool(modes) and not {mode.upper() for mode in modes} & {"OFF", "DISABLED"}
+
+
+def _stated(part: Part) -> float | None:
+    """Return a number, as `number`; None where it is negative, as older versions write what is not set."""
+    return None if isinstance(part.value, int | float) and part.value < 0 else number(part)
 
 
 def _memory(*parts: Part) -> float:

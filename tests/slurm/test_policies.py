@@ -88,3 +88,14 @@ def test_an_order_of_partitions_is_said(tmp_path: Path, mode: str, said: bool) -
     assert [("stop those in batch" in note) for note in order] == [said]
     assert any("OverSubscribe=FORCE, batch 4" in note for note in notes)
     assert not any("PriorityTier" in note for note in imported(tmp_path, text, jobs("a", 1, 2), nodes).notes)
+
+
+def test_numbers_that_are_not_set(tmp_path: Path) -> None:
+    """Older JSON has -1, later one an object that says so."""
+    unset = {"set": False, "infinite": False, "number": 0}
+    older = {"name": "batch", "nodes": "n[1-2]", "maximum_cpus_per_node": -1, "priority_tier": 1, "preemption_mode": ["DISABLED"]}
+    later = {"name": "batch", "nodes": {"configured": "n[1-2]"}, "maximums": {"cpus_per_node": unset}, "priority": {"tier": 1}}
+    for partition in (older, later):
+        found = imported(tmp_path, [partition], [*jobs("a", 1, 60), *jobs("b", 100, 60)])
+        assert tasks(found) == pytest.approx({"a": 60, "b": 60})
+        assert found.instance.limits == ()
