@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fairopt.allocation import Allocation
-from fairopt.analysis.finish_ratios import columns_of_ratios
+from fairopt.analysis.finish_ratios import columns_of_ratios, ratios_of_owners
 from fairopt.analysis.measures import Envy, Violation, dominant_shares
 from fairopt.analysis.owners import owner_holdings
 from fairopt.analysis.regrets import Regret
@@ -179,11 +179,7 @@ class Comparison(ShowsItself):
         if by not in ("user", "queue", "owner"):
             raise Unsupported(f'there are no rows by "{by}"; use by="user", by="queue" or by="owner"')
         if by == "owner":
-            owners = {
-                row.name: pd.DataFrame([each.to_dict() for each in owner_holdings(row.allocation)]).set_index("name")
-                for row in self.rows
-                if row.allocation is not None
-            }
+            owners = {row.name: pd.DataFrame(_owners(row, float)).set_index("name") for row in self.rows if row.allocation is not None}
             return pd.concat(owners, names=["allocation", "owner"]) if owners else pd.DataFrame()
         if by == "queue":
             frames = {
@@ -250,7 +246,7 @@ class Comparison(ShowsItself):
             if self.instance.queues:
                 entry["queues"] = self._queues(row)
             if by == "owner":
-                entry["owners"] = [] if row.allocation is None else [each.to_dict() for each in owner_holdings(row.allocation)]
+                entry["owners"] = _owners(row, finite)
             rows.append({key: None if isinstance(value, float) and np.isnan(value) else value for key, value in entry.items()})
         largest = None if np.isnan(self.largest_total) else self.largest_total
         return result("compare", self.question, self.instance.units, {"sharing": self.sharing, "largest_total": largest, "rows": rows})
@@ -330,3 +326,14 @@ class Comparison(ShowsItself):
             *(f"{row.name} exceeds {'; '.join(map(str, row.violations[:3]))}" for row in self.rows if row.violations),
         ]
         return "\n".join(text)
+
+
+def _owners(row: Row, number: Callable[[float], float | None]) -> list[dict[str, Any]]:
+    """Return what each owner holds in a row, with the largest finish-time ratio of its users where there are ratios."""
+    if row.allocation is None:
+        return []
+    found = [each.to_dict() for each in owner_holdings(row.allocation)]
+    if row.finish_ratios is not None:
+        largest = ratios_of_owners(row.allocation.instance, row.finish_ratios)
+        found = [each | {"finish_ratio": number(largest[each["name"]])} for each in found]
+    return found

@@ -17,12 +17,13 @@ from typing import Any, cast
 import numpy as np
 
 from fairopt.allocation import Allocation
+from fairopt.analysis.owners import owners_of
 from fairopt.errors import FairoptError
-from fairopt.instance import FloatArray
+from fairopt.instance import FloatArray, Instance
 from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import FinishTime, Sharing
 
-__all__ = ["columns_of_ratios", "ratios_of_users", "summed_up"]
+__all__ = ["columns_of_ratios", "ratios_of_owners", "ratios_of_users", "summed_up"]
 
 _AT = {"largest": 1.0, "median": 0.5, "p90": 0.9}  # quantiles
 
@@ -53,6 +54,12 @@ def summed_up(groups: Sequence[FloatArray]) -> dict[str, list[Any]]:
         **{word: [each[k] for each in quantiles] for k, word in enumerate(_AT)},
         "above_1": [int((each > 1 + CERTIFIED).sum()) for each in there],
     }
+
+
+def ratios_of_owners(instance: Instance, ratios: FloatArray) -> dict[str, float]:
+    """Return the largest finish-time ratio among the users of each owner; nan: none of them could do anything alone."""
+    owners = np.array(owners_of(instance), dtype=object)
+    return {name: summed_up([ratios[owners == name]])["largest"][0] for name in dict.fromkeys(owners.tolist())}
 
 
 def _quantiles(ratios: FloatArray) -> list[float]:

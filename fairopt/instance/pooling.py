@@ -28,7 +28,7 @@ def pooled(instance: Instance) -> Instance:
         raise InvalidInstance(
             "the instance gives rates, a speed for each user and server, which do not add up to the capacity of one pool; leave rates out"
         )
-    refuse_by_server(instance, "one pool has one demand and no speeds", "leave these out")
+    refuse_by_server(instance, "one pool has one demand and no speeds", "keep the servers apart, or leave demands and speeds by server out")
     if instance.in_fractions:
         instance = instance.exact
     total, demands = instance.total_capacity, instance.demands

@@ -225,7 +225,7 @@ def _pool(instance: Instance, server: int) -> tuple[FloatArray, FloatArray, list
 def _share_per_task(instance: Instance) -> FloatArray:
     """Return the dominant share of one task divided by the weight, (users,), for an instance of one server."""
     require_instance(instance)
-    refuse_by_server(instance, "precomputed DRF and EDRF place tasks that are the same everywhere", "use fairopt.solve, or leave this out")
+    refuse_by_server(instance, "precomputed DRF and EDRF place tasks that are the same everywhere", "use fairopt.schedule or fairopt.solve")
     refuse_rules(instance, "precomputed DRF and EDRF obey none", "use fairopt.solve, or leave the rules out")
     notion = NOTIONS["drf"]()
     assert isinstance(notion, ShareNotion)

@@ -24,6 +24,7 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.tolerances import FITS
 from fairopt.program.filling import Rule
 from fairopt.registry import Registry
@@ -195,6 +196,8 @@ class Slots(Placement):
             raise Unsupported(
                 'slots are cut from resources, and an instance with rates shares time; use another placement, such as "first-fit"'
             )
+        what = "slots are equal parts of servers, of which a task takes the same number everywhere"
+        refuse_by_server(instance, what, 'use another placement, such as "first-fit" or "fastest"')
         if instance.weights.ndim == 2:
             raise Unsupported("slots are one resource, but the instance has weights per resource; give weights of shape (users,)")
         slot = instance.capacities[instance.counts > 0].max(axis=0, initial=0.0) / self.slots  # a row of no servers says nothing

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import fairopt as fo
 from fairopt.analysis.finish_ratios import columns_of_ratios
 from fairopt.cli import app
+from fairopt.reporting.tables.comparison import comparison_blocks
+from fairopt.show.terminal import print_blocks
 
 LEFT, ELAPSED, ALONE = np.array([60.0, 600, 30]), np.array([0.0, 100, 30]), np.array([0.0, 50, 30])
 NOTION = ("finish-time", {"left": LEFT, "elapsed": ELAPSED, "alone": ALONE})
@@ -40,6 +44,22 @@ def test_every_row_has_the_ratios_of_its_users() -> None:
     table = found.to_frame()
     assert table["finish_ratio_largest"].idxmin() == fair.name  # which minimises the largest
     assert table["finish_ratio_above_1"].tolist() == [int((np.asarray(row.finish_ratios) > 1 + 1e-8).sum()) for row in found]
+
+
+def test_an_owner_has_the_largest_ratio_of_its_users() -> None:
+    """In frames, in JSON and in the table by owner; and none where finish-time is not asked for."""
+    owned = lab().replace(owners={"ann": "chemistry", "bob": "physics", "cy": "chemistry"})
+    found = fo.compare(owned, notions=["max-min", NOTION])
+    frame, rows = found.to_frame(by="owner"), found.to_dict(by="owner")["rows"]
+    for row, plain in zip(found, rows, strict=True):
+        assert row.finish_ratios is not None
+        expected = {"chemistry": max(row.finish_ratios[[0, 2]]), "physics": row.finish_ratios[1]}
+        assert frame.loc[row.name]["finish_ratio"].to_dict() == pytest.approx(expected)
+        assert {each["name"]: each["finish_ratio"] for each in plain["owners"]} == pytest.approx(expected)
+    console = Console(width=100, file=io.StringIO())
+    print_blocks(console, comparison_blocks(found, console.width, by="owner"))
+    assert "largest finish-time ratio, of owners" in console.file.getvalue()  # type: ignore[attr-defined]
+    assert "finish_ratio" not in fo.compare(owned).to_frame(by="owner")
 
 
 def test_who_holds_nothing_never_finishes() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from fairopt.allocation import Allocation, Optimum
 from fairopt.allocation.holdings import QueueHoldings
 from fairopt.analysis.comparison import Comparison, Row
+from fairopt.analysis.finish_ratios import ratios_of_owners
 from fairopt.analysis.owners import OwnerHoldings, owner_holdings
 from fairopt.analysis.regrets import Regret
 from fairopt.models import ShareNotion
@@ -80,6 +81,7 @@ def comparison_blocks(
             *([_queues(done, width, everything)] if instance.queues and by == "user" else [_tree(done)] if by == "queue" else []),
             measure_table(comparison, done),
             _finish_ratios(comparison) if comparison.has_finish_ratios else None,
+            _ratios_of_owners(done) if by == "owner" and comparison.has_finish_ratios else None,
             _regrets(done),
         ]
         for table in filter(None, tables):
@@ -230,6 +232,20 @@ def _finish_ratios(comparison: Comparison) -> Table:
         names("finish-time ratio, of users", map(str, frame.index)),
         *(numbers(word, frame[f"finish_ratio_{word}"]) for word in ("median", "p90", "largest")),
         numbers("users above 1", frame["finish_ratio_above_1"], 6),
+    )
+
+
+def _ratios_of_owners(rows: list[Row]) -> Table:
+    """Return a row for each owner of tasks, with the largest ratio of its users in each allocation side by side."""
+    found = {
+        row.name: ratios_of_owners(row.allocation.instance, row.finish_ratios)
+        for row in rows
+        if row.allocation is not None and row.finish_ratios is not None
+    }
+    owners = list(next(iter(found.values()), {}))
+    return Table.of(
+        names("largest finish-time ratio, of owners", owners),
+        *(numbers(name, (ratios[owner] for owner in owners), 4) for name, ratios in found.items()),
     )
 
 

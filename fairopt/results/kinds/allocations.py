@@ -185,6 +185,15 @@ _ROW = record(
                         "work": optional(number("The work that they do, where speeds are given.", "1")),
                         "dominant_resource": text("The resource of which it holds the largest part."),
                         "dominant_share": number("That part.", "fraction"),
+                        "finish_ratio": optional(
+                            nullable(
+                                number(
+                                    "The largest finish-time ratio of its users, if finish-time is asked for; null: one never finishes, or "
+                                    "none could alone.",
+                                    "1",
+                                )
+                            )
+                        ),
                     },
                 ),
                 "With --by owner: what each owner holds.",
