@@ -17,11 +17,12 @@ def polishes(program: Program, solution: Solution) -> Iterator[tuple[str, Soluti
     if program.integral:
         return
     if not program.down_closed:
-        from fairopt.solvers.active_sets.ruled import polish_ruled
+        from fairopt.solvers.active_sets.ruled import polish_along_powers, polish_ruled
 
-        near = polish_ruled(program, solution)
-        if near is not None:
-            yield "primal-dual steps", near
+        for steps in (polish_ruled, polish_along_powers):
+            near = steps(program, solution)
+            if near is not None:
+                yield "primal-dual steps", near
         return
     if program.goal.has_levels or isinstance(program.goal, FinishTimes):
         from fairopt.solvers.leximin.polish import polishes as of_levels

@@ -25,7 +25,7 @@ Utilities are in units of those of the approximate answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,15 +36,18 @@ from fairopt.program import AlphaFair, Program, Solution, Tradeoff
 from fairopt.solvers.leximin.ruled import Scaled
 from fairopt.solvers.structure.boundary import length
 
-__all__ = ["polish_ruled"]
+__all__ = ["polish_along_powers", "polish_ruled"]
 
 _STEPS = 150
+_STALLED = 20  # steps without a better point
 _TO_THE_BOUNDARY = 0.99
 _EXACT = 1e-14  # residual of an exact answer
+_NEAR = 1e-6  # residual of an answer that is worth a check
 _ROUNDING = 1e-15  # of the terms of a sum
 _REGULAR = 1e-12  # in the corner of the equations
 _REFINEMENTS = 3
 _PIVOT = 0.01  # of the largest number of a column: a smaller number on the diagonal is no pivot
+_NEXT_POWER = 1.25  # times the power before
 _LEAST = 1e-6  # with which slacks, columns and prices begin, in units of their own
 
 
@@ -82,6 +85,27 @@ def polish_ruled(program: Program, solution: Solution) -> Solution | None:
     return Solution(
         scaled.point(y), prices=prices / scaled.size, iterations=solution.iterations + steps, programs_solved=solution.programs_solved
     )
+
+
+def polish_along_powers(program: Program, solution: Solution) -> Solution | None:
+    """Return the optimum of an alpha-fair goal by way of smaller powers, from 1 on: each optimum is near the next one.
+
+    Money, weight times t^(1 - alpha), differs by many orders of magnitude far from the optimum of a large alpha, and by few near it. None
+    where alpha is at most 1, and where the steps do not reach an optimum on the way.
+
+    >>> import fairopt as fo
+    >>> pool = fo.Instance([[9]], [[1], [1]], users=["a", "b"], servers=["s"], rules=["x[a] >= 2 * x[b]"])
+    >>> polish_along_powers(fo.formulate(pool, "proportional", alpha=9), Solution(np.array([1e-3, 8.0]))).x.round(9)
+    array([6., 3.])
+    """
+    goal = program.goal
+    if not isinstance(goal, AlphaFair) or goal.alpha <= 1:
+        return None
+    power, near = 1.0, polish_ruled(replace(program, goal=replace(goal, alpha=1.0)), solution)
+    while near is not None and power < goal.alpha:
+        power = min(power * _NEXT_POWER, goal.alpha)
+        near = polish_ruled(replace(program, goal=replace(goal, alpha=power)), near)
+    return near and (polish_ruled(program, near) or near)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,21 +208,21 @@ class _Steps:
         s = np.maximum(self.right - self.matrix @ y, _LEAST)
         mean = self.money / (y.size + s.size)
         now = _Point(y, s, mean / np.maximum(s, 1e-3), mean / np.maximum(y, 1e-3), np.zeros(self.equal_to.size))
-        best, kept, steps, careful = np.inf, now, 0, False
+        best, kept, since, steps, careful = np.inf, now, 0, 0, False
         while steps < _STEPS:
             steps += 1
             residual = self._residual(now)
             if not np.isfinite(residual):
                 break
             if residual < best:
-                best, kept = residual, now
-            if residual <= _EXACT:
+                best, kept, since = residual, now, steps
+            if residual <= _EXACT or steps - since > _STALLED:
                 break
             moved = self._step(now, careful)
             if moved is None and careful:
                 break
             careful, now = (careful, moved) if moved is not None else (True, kept)
-        return (kept.y, kept.p, kept.q, steps) if best <= 1e-6 else None
+        return (kept.y, kept.p, kept.q, steps) if best <= _NEAR else None
 
     def _residuals(self, at: _Point) -> tuple[FloatArray, FloatArray, FloatArray]:
         dual = self.by_column @ at.p + self.by_equation @ at.q - at.z - self.v @ self.worth.gradient(self.by_user @ at.y)

@@ -8,7 +8,7 @@ import pytest
 import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.program import Solution
-from fairopt.solvers.active_sets.ruled import polish_ruled
+from fairopt.solvers.active_sets.ruled import polish_along_powers, polish_ruled
 
 LAB = fo.Instance([[12]], [[1], [1], [1]], users=["a", "b", "c"], servers=["s"])
 
@@ -63,3 +63,31 @@ def test_a_poor_user() -> None:
     d = 1 / (2 + 2**0.25)  # c^-4 = d^-4 / 2
     np.testing.assert_allclose(program.per_user(found.x), [5.5, 5.5, 2**0.25 * d, d], rtol=1e-9)
     assert certify(program, found).worst <= 1e-9
+
+
+@pytest.mark.parametrize("alpha", [2.0, 5.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_by_way_of_smaller_powers(alpha: float, seed: int) -> None:
+    """One resource, of which u0 has three times the tasks of u1, whose weights differ by up to five orders, far from the optimum.
+
+    With x0 = 3 s and x1 = s, each of s and the other x has (worth of one more, without the power) / (what it takes) as x^alpha.
+    """
+    rng = np.random.default_rng(seed)
+    weights, takes = 10 ** rng.uniform(-2.5, 2.5, 5).round(2), rng.uniform(0.1, 2, 5).round(2)
+    instance = fo.Instance([[10]], takes[:, None], weights=weights, users=[f"u{n}" for n in range(5)], rules=["x[u0] == 3 * x[u1]"])
+    worth = np.concatenate([[weights[0] * 3 ** (1 - alpha) + weights[1]], weights[2:]])
+    cost = np.concatenate([[3 * takes[0] + takes[1]], takes[2:]])
+    x = (worth / cost) ** (1 / alpha)
+    s, *others = x * 10 / (x @ cost)
+    program = fo.formulate(instance, "proportional", alpha=alpha)
+    found = polish_along_powers(program, Solution(rng.uniform(1e-3, 5, 5)))
+    assert found is not None
+    np.testing.assert_allclose(found.x, [3 * s, s, *others], rtol=1e-9)
+    assert certify(program, found).worst <= 1e-9
+
+
+def test_small_powers_need_no_way() -> None:
+    """At alpha = 1 the steps are those of `polish_ruled`; a leximin has none."""
+    ruled = LAB.replace(rules=["x[a] >= 6"])
+    for program in (fo.formulate(ruled, "proportional", alpha=1.0), fo.formulate(ruled, "drfh")):
+        assert polish_along_powers(program, Solution(np.ones(3))) is None
