@@ -31,6 +31,7 @@ from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 from fairopt.instance.fractions import rounding
 from fairopt.instance.tolerances import FITS, NOTHING
 from fairopt.show.drawing import ShowsItself, draw
+from fairopt.show.equality import ComparesItself
 from fairopt.validation import restore_read_only
 from fairopt.wording import figure
 
@@ -49,7 +50,7 @@ GIVEN = "given"  # notion and solver of an allocation that fairopt did not compu
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Allocation(ShowsItself):
+class Allocation(ComparesItself, ShowsItself):
     """An allocation of the servers of ``instance`` to its users.
 
     Attributes

@@ -46,6 +46,7 @@ from fairopt.models import Property
 from fairopt.processes.crew import Crew
 from fairopt.results import plain, result
 from fairopt.show.drawing import ShowsItself
+from fairopt.show.equality import ComparesItself
 from fairopt.specs import asked
 from fairopt.validation import check_time_limit, check_whole_number
 from fairopt.wording import brief, did_you_mean, joined, plural
@@ -61,7 +62,7 @@ _ABOUT_FLAT_LISTS = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Audit(ShowsItself, Mapping[str, Verdict]):
+class Audit(ComparesItself, ShowsItself, Mapping[str, Verdict]):
     """The verdicts on one allocation, by property.
 
     Attributes

@@ -19,6 +19,7 @@ from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
 from fairopt.results import finite, result
 from fairopt.show.drawing import ShowsItself, draw
+from fairopt.show.equality import ComparesItself
 from fairopt.wording import did_you_mean, figure, plural
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Comparison(ShowsItself):
+class Comparison(ComparesItself, ShowsItself):
     """The rows of one instance; ``comparison["drfh"]`` is one row, and iteration yields all rows.
 
     Attributes

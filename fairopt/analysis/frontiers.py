@@ -66,6 +66,7 @@ from fairopt.models import NOTIONS, Sharing, default_sharing
 from fairopt.processes.crew import Crew, check_workers
 from fairopt.results import plain, result
 from fairopt.show.drawing import ShowsItself, draw
+from fairopt.show.equality import ComparesItself
 from fairopt.solvers import able_users, pareto_frontier
 from fairopt.solvers.backend import Deadline
 from fairopt.solving import formulate, notion_of, solve
@@ -124,7 +125,7 @@ class FrontierPoint:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Frontier(ShowsItself):
+class Frontier(ComparesItself, ShowsItself):
     """The Pareto frontier of an instance, and points on or below it; ``frontier["drfh"]`` is one point, and iteration yields all points.
 
     Attributes

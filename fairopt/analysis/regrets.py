@@ -84,6 +84,7 @@ from fairopt.models import NOTIONS, Notion, Stated
 from fairopt.program import Feature, Program
 from fairopt.results import plain, result
 from fairopt.show.drawing import ShowsItself
+from fairopt.show.equality import ComparesItself
 from fairopt.solving import best_found, checked, solve
 from fairopt.specs import written
 from fairopt.wording import figure
@@ -109,7 +110,7 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Regret(ShowsItself):
+class Regret(ComparesItself, ShowsItself):
     """How far an allocation is from the exact one. The module defines each number; None means that it does not apply to the goal.
 
     Attributes

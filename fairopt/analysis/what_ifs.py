@@ -36,6 +36,7 @@ from fairopt.instance.tolerances import NOTHING, WRITTEN
 from fairopt.models import Sharing
 from fairopt.results import plain, result
 from fairopt.show.drawing import ShowsItself, draw
+from fairopt.show.equality import ComparesItself
 from fairopt.specs import NotionSpec, ScheduleSpec
 from fairopt.wording import figure, joined, plural
 
@@ -114,7 +115,7 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class WhatIf(ShowsItself):
+class WhatIf(ComparesItself, ShowsItself):
     """Two instances side by side.
 
     Attributes

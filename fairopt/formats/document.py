@@ -75,7 +75,9 @@ fairopt.errors.InvalidInstance: cluster.yaml, line 7: user "bob", demand, cpus: 
 
 from __future__ import annotations
 
+import copy
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -97,11 +99,39 @@ from fairopt.instance.shared import CLUSTER
 from fairopt.tables import Mistakes
 from fairopt.wording import brief, contrast
 
-__all__ = ["instance_from"]
+__all__ = ["instance_from", "instance_of"]
 
 
 _MOST_UNKNOWN = 100  # keys
 _MOST_RESOURCES = 10_000
+
+
+class _Data:
+    """Plain data that was in no file."""
+
+    def __init__(self, data: object) -> None:
+        self.data = copy.deepcopy(data)
+
+    def place(self, path: tuple[object, ...]) -> str:
+        """Return what messages call it."""
+        return "the data"
+
+    def literal(self, path: tuple[object, ...]) -> str | None:
+        """Return nothing: a value is as it is."""
+        return None
+
+
+def instance_of(data: object) -> Instance:
+    """Return the instance of plain data, such as `fairopt.Instance.to_dict` gives.
+
+    Raises
+    ------
+    InvalidInstance
+        The message has the part of the data.
+    """
+    if not isinstance(data, Mapping):
+        raise InvalidInstance(f"the data is a {type(data).__name__}, not a mapping; give what Instance.to_dict returns")
+    return instance_from(_Data(dict(data)))
 
 
 def instance_from(source: Source) -> Instance:

@@ -25,6 +25,7 @@ from fairopt.instance import FloatArray, Instance
 from fairopt.instance.tolerances import NOTHING, TINY
 from fairopt.results import finite, records, result
 from fairopt.show.drawing import ShowsItself, draw
+from fairopt.show.equality import ComparesItself
 from fairopt.solving import solve
 from fairopt.wording import did_you_mean, duration, figure, plural
 
@@ -52,7 +53,7 @@ class Interval:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class History(ShowsItself):
+class History(ComparesItself, ShowsItself):
     """What owners were due by the exact allocation of a notion, and what they received.
 
     A *share-hour* is the whole cluster for an hour, as a dominant share: an owner that holds a quarter of the cluster's GPUs, and less of

@@ -264,7 +264,7 @@ class Instance(Derived, ShowsItself):
         limits: Any = None,
         on: Any = None,
     ) -> Instance:
-        """Return the instance that pandas frames describe; their columns are those of the tables of a folder.
+        """Return the instance that frames of pandas or polars describe; their columns are those of the tables of a folder.
 
         Parameters
         ----------
@@ -290,8 +290,6 @@ class Instance(Derived, ShowsItself):
         InvalidInstance
             The message has the frame, the label of the row and the column.
 
-        Examples
-        --------
         >>> import pandas as pd
         >>> servers = pd.DataFrame({"gpu": [8, 4], "count": [2, None], "model": ["A100", "T4"]}, index=["new", "old"])
         >>> users = pd.DataFrame({"gpu": [1, 2], "requires": ["model = A100", None]}, index=["vision", "speech"])
@@ -383,12 +381,18 @@ class Instance(Derived, ShowsItself):
         """
         return pooled(self)
 
+    __replace__ = replace  # of copy.replace
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Instance:
+        """Return the instance of plain data in the schema of instance files: the inverse of `to_dict`."""
+        made: Instance = import_module("fairopt.formats.document").instance_of(data)  # formats are a floor above
+        return made
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data in the schema of instance files (``fairopt schema``), without loss. Defaults are left out.
 
-        A fraction that is not the shortest decimal of its float is text: "1/3".
-
-        >>> Instance([[4]], [[2]], resources=["cpu"]).to_dict()["users"]
+        >>> Instance([[4]], [[2]], resources=["cpu"]).to_dict()["users"]  # a fraction that no decimal is, is text: "1/3"
         [{'name': 'user-1', 'demand': {'cpu': 2.0}}]
         """
         return plain_data(self)

@@ -18,6 +18,7 @@ from fairopt.formats.results import KINDS, rendered
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.tree import Tree
 from fairopt.show.drawing import ShowsItself, draw
+from fairopt.show.equality import ComparesItself
 from fairopt.simulation.finish_ratios import ratios_by_user, ratios_of, summary_of_ratios
 from fairopt.simulation.records import one_scheduler
 from fairopt.simulation.series import Series
@@ -33,7 +34,7 @@ __all__ = ["Simulation"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Simulation(ShowsItself):
+class Simulation(ComparesItself, ShowsItself):
     """A trace on a cluster under a scheduler.
 
     Attributes

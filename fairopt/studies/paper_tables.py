@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from fairopt.errors import Unsupported
 from fairopt.show.blocks import GAP, Block
 from fairopt.show.drawing import ShowsItself
+from fairopt.show.equality import ComparesItself
 from fairopt.show.html import table_html, text_html
 from fairopt.show.table import Column, Format, Table, ids, names
 from fairopt.show.text import text_in_latex, text_in_markdown, to_latex, to_markdown
@@ -41,7 +42,7 @@ _MOST_DIGITS = 15
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class StudyTable(ShowsItself):
+class StudyTable(ComparesItself, ShowsItself):
     """A table for a paper. Its ``repr`` is the table, and notebooks show it.
 
     Attributes

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import json
 import re
 from collections.abc import Iterable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 from pydantic import ValidationError
+from strategies import instances
 
+import fairopt as fo
 from fairopt import formats
 from fairopt.errors import InvalidInstance
 from fairopt.formats import syntax, traces
@@ -717,3 +722,46 @@ def test_an_amount_of_a_limit_that_is_no_amount_is_named(amounts: str, message: 
     file.write_text(f"servers: [{{name: s, capacity: {{gpu: 1}}}}]\nusers: [{{name: u, demand: {{gpu: 1}}}}]\n{limit}\n")
     with pytest.raises(InvalidInstance, match=f"expected numbers >= 0 by user.*{message}"):
         formats.load(file)
+
+
+@given(instance=instances())
+@settings(max_examples=40)
+def test_plain_data_is_read_back(instance: fo.Instance) -> None:
+    """As `to_dict` gives it; the data stays as it is."""
+    data = instance.to_dict()
+    before = copy.deepcopy(data)
+    assert fo.Instance.from_dict(data) == instance
+    assert data == before
+
+
+def test_plain_data_with_fractions_queues_and_rules() -> None:
+    """Without loss."""
+    capacities: Any = [[Fraction(1, 3)]]
+    demands: Any = [[Fraction(1, 7)], [Fraction(2, 7)]]
+    lab = fo.Instance(
+        capacities,
+        demands,
+        users=["a", "b"],
+        queues=[fo.Queue("q", weight=2)],
+        queue_of=["q", None],
+        rules=["x[a] >= x[b]"],
+        limits=[fo.Limit("few", 5, amounts={"a": 1})],
+    )
+    assert fo.Instance.from_dict(lab.to_dict()) == lab
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ([], "the data is a list, not a mapping"),
+        ({"users": [{"name": "a", "demand": {"cpu": 1}}]}, 'the data: "servers" is missing'),
+        (
+            {"servers": [{"name": "s", "capacity": {"cpu": -1}}], "users": [{"name": "a", "demand": {"cpu": 1}}]},
+            'the data: server "s", capacity, cpu: expected a number >= 0, found -1',
+        ),
+    ],
+)
+def test_plain_data_that_is_no_instance(data: Any, words: str) -> None:
+    """The message has the place, without a file."""
+    with pytest.raises(fo.InvalidInstance, match=re.escape(words)):
+        fo.Instance.from_dict(data)

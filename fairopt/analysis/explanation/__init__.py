@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fairopt.results import result
 from fairopt.show.drawing import ShowsItself
+from fairopt.show.equality import ComparesItself
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,7 +116,7 @@ def none_helps(number: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Explanation(ShowsItself):
+class Explanation(ComparesItself, ShowsItself):
     """The explanation of one user's allocation; ``print`` shows its sentences.
 
     If the allocation is in fractions (`fairopt.Allocation.exact`), all numbers are Fractions, without a tolerance.
