@@ -34,6 +34,7 @@ Data: TypeAlias = Mapping[str, FloatArray]
 
 _NARROW = 1e-9  # relative width of a range, below which a part is not cut again
 _ROUNDING = 1e-15  # relative error of a quotient of two numbers
+_DRAWS = 10  # random instances that are tried before the first part
 _GAIN = 1e-7  # regret by which an instance must be worse than the worst so far, before fairopt solves it
 
 
@@ -125,7 +126,10 @@ class Course:
 
     def run(self, deadline: float | None, watch: Callable[[], None]) -> None:
         """Bound and cut until both ends meet within the gap, time is up, or ``watch`` raises KeyboardInterrupt."""
+        rng = np.random.default_rng(0)
         try:
+            for _ in range(_DRAWS if self.nodes == 0 else 0):  # a first lower end
+                self.take(self.regrets.box.draw(rng))
             while self._open and self.bound > self.value + self.gap:
                 if deadline is not None and time.monotonic() > deadline:
                     self.stopped = "time limit"

@@ -101,13 +101,16 @@ class Subject:
     schedule: tuple[Notion, str] | None = None
 
     @classmethod
-    def of(cls, spec: Schedule | Notion | type[Notion]) -> Subject:
-        """Return what a specification names: a schedule, a baseline, a function, or a notion such as "uniform", which is solved."""
+    def of(cls, spec: Schedule | Notion | type[Notion], *, solves: bool = True) -> Subject:
+        """Return what a specification names: a schedule, a baseline or a function; if it ``solves``, also a notion such as "uniform".
+
+        Else the name of a notion is that of a greedy schedule with the usual placement.
+        """
         of_notion = isinstance(spec, Notion) or (isinstance(spec, type) and issubclass(spec, Notion))
         if isinstance(spec, str):
             word, *rest = words(spec)
             of_notion = dict.__contains__(NOTIONS, word) and all("=" in part for part in rest)  # a word loads no file
-        if of_notion:
+        if of_notion and solves:
             name, notion = read_notion(cast(Any, spec))
             return cls(name, _Solver(notion), None, notion)
         name, run, criterion = scheduler(cast(Schedule, spec))

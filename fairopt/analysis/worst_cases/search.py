@@ -304,7 +304,7 @@ def worst_case(
     if bound or resume is not None or isinstance(vary, Mapping):
         raise Unsupported('a bound is of the instances of one cluster; give it, such as cluster=instance and vary={"demands": (1, 2)}')
     measure = measure or "worst"
-    subject = Subject.of(schedule)
+    subject = Subject.of(schedule, solves=False)
     name, run, criterion = subject.name, subject.run, subject.criterion
     if exact and subject.baseline is not None:
         raise Unsupported(f'"{name}" computes in floats, and nothing is proved of it in fractions; leave exact out')

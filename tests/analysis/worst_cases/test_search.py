@@ -231,7 +231,7 @@ def too_much(instance: fo.Instance) -> FloatArray:
         ("drfh:best-fit", {"notion": "dfrh"}, 'no notion "dfrh"'),
         ("drfh:best-fit", {"notion": "drf"}, "defined on one server"),
         ("drfh:best-fit", {"measure": "wors"}, 'no measure "wors"'),
-        ("drfh:best-fit", {"measure": "goal"}, 'has no number "goal"; it has worst, level, leximin, largest, total'),
+        ("drfh:best-fit", {"measure": "goal"}, 'has no number "goal"; it has worst, level, leximin, largest, user, total'),
         ("drfh:best-fit", {"users": 0}, "users is 0"),
         ("drfh:best-fit", {"tries": 1.5}, r"tries is 1\.5"),
         ("drfh:best-fit", {"seed": -1}, "seed is -1"),
