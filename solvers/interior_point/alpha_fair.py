@@ -180,12 +180,9 @@ class _Path:
         self.worths, self.pairs = worths, worths.pairs
         pairs, xp = self.pairs, self.pairs.xp
         self._even = pairs.even_slices() if start is None else pairs.lay(start.slices)
-        least_unit = xp.full_like(worths.log_phi, SETTINGS.poorest)
         if worths.log_cap is not None:
             cap = xp.exp(worths.log_cap)
-            least_unit = xp.where(xp.isfinite(cap), 0.1 * SETTINGS.least_of_limit * cap, least_unit)
             self._even = self._even * pairs.spread(xp.clip(cap / pairs.rows(self._even) / 2, None, 1.0))
-        self._least_unit = least_unit
         log_money = pairs.arrays.numpy(worths.log_phi + (1 - worths.alpha) * xp.log(pairs.rows(self._even)))
         if start is None:
             middle = float(np.median(log_money))
@@ -252,10 +249,16 @@ class _Path:
         z, p, m = pairs.parts(point.dual)
         money = v * m
         mean = self.worths.mean_money(v, money)
-        own = pairs.spread(xp.maximum(money, self._least_unit * mean))
-        use, parts = pairs.use(x), pairs.use(x / own)
-        of_limits = xp.where(parts > 0, use / xp.where(parts > 0, parts, 1.0), mean)
-        self.money_of_limits = of_limits = xp.clip(of_limits, SETTINGS.least_of_limit * mean, mean) if capped else of_limits
+        own = for_limits = xp.maximum(money, SETTINGS.poorest * mean)
+        if capped:
+            stopped = self.worths.off(v, m)[1] < 0.5 / self.worths.alpha
+            for_limits = xp.where(stopped, xp.maximum(own, SETTINGS.least_of_limit * mean), own)
+        use, parts = pairs.use(x), pairs.use(x / pairs.spread(for_limits))
+        self.money_of_limits = of_limits = xp.clip(xp.where(parts > 0, use / xp.where(parts > 0, parts, 1.0), mean), None, mean)
+        if capped:
+            cost = xp.clip(xp.exp(self.worths.log_cap), None, 1.0) * pairs.cheapest(of_limits, pairs.arrays.floats([]))
+            own = xp.where(stopped, xp.maximum(own, 0.1 * xp.clip(cost, None, SETTINGS.least_of_limit * mean)), own)
+        own = pairs.spread(own)
         unit = pairs.point(own, of_limits, xp.ones_like(v))
         if capped and self.settled:  # a stopped user may pay much less after a step: products follow slowly
             unit = xp.maximum(unit, SETTINGS.slowly * self._unit)

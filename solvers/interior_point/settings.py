@@ -94,7 +94,7 @@ class Settings:
     slowly: float = 0.1  # a unit falls by this factor at most in a step
     end_of_tradeoff: float = 3e-12  # error at which the path of a trade-off ends,
     good_of_tradeoff: float = 1e-9  # and the largest of an answer
-    poorest: float = 1e-24  # least unit of a product, relative to the mean
+    poorest: float = 1e-60  # least unit of a product, relative to the mean
     free: float = 1e-6  # least mean money, relative to all that its tasks are worth to the user with the least
     least_elasticity: float = 1e-12  # of the marginal utility
     kept_pairs: float = 1e-2  # whose reduced cost is a smaller part of their worth stay in the system of rows
@@ -102,7 +102,7 @@ class Settings:
     drowned: float = 1e12  # a row of F to which that much is added, relative to it, is lost to rounding
 
     # Their end (alpha_fair_end).
-    sets_show_below: float = 1e-6  # error below which the active sets are known
+    sets_show_below: float = 1e-2  # error below which the active sets are known
     refinements_on_sets: int = 3  # of a step on these sets
     held_price: float = 1e10  # in place of a utility whose price stays as it is
     nearly_full: float = 1 - 1e-4
