@@ -15,7 +15,8 @@ the sparse system of the polish (`fairopt.solvers.interior_point.rows`).
 *Steps.* As for levels, all conditions but the products and the demand are linear. v = d(m) holds in logarithms after the first steps; until
 then a step changes prices by a factor e at most, the products stay, and the unit of money is free. Then x z and s p become small together.
 Primal and dual steps have lengths of their own, and pairs may be cut (`fairopt.solvers.interior_point.steps`). Each product is relative to
-the money of its own user, or of the users of its limit.
+the money of its own user, or of the users of its limit. A path that fails is followed once more, with steps that lose no digits where the
+money of users lies far apart (`fairopt.solvers.interior_point.relative`).
 
 *End.* The path ends by the error of the certificate, not by the products: with what the active sets show, as soon as this error is small
 (`fairopt.solvers.interior_point.alpha_fair_end`).
@@ -39,6 +40,7 @@ from fairopt.solvers.backend import Deadline, nothing_to_solve
 from fairopt.solvers.interior_point.alpha_fair_end import End, best_end
 from fairopt.solvers.interior_point.alpha_fair_worths import Worths
 from fairopt.solvers.interior_point.by_sample import Start, fits, solve_by_sample
+from fairopt.solvers.interior_point.relative import RelativePairs
 from fairopt.solvers.interior_point.rows import RowPairs, ScaledRows
 from fairopt.solvers.interior_point.settings import SETTINGS
 from fairopt.solvers.interior_point.steps import Demand, Point, advance, part_of_the_way
@@ -94,15 +96,28 @@ def _solution(
     program: Program, goal: AlphaFair, pairs: Pairs, tolerance: float, deadline: Deadline, start: Start | None = None, rough: float = 0.0
 ) -> Solution | None:
     """Return the end of the path, or its first point with a gap of ``rough``; None if it does not converge."""
+    good = max(SETTINGS.good * tolerance, rough)
     path = _Path(Worths(pairs, goal.alpha, goal.weights), start)
     found = _followed(path, SETTINGS.digits * tolerance, deadline, rough)
-    if found is None or (found.end.error > max(SETTINGS.good * tolerance, rough) and program.n_pairs > SETTINGS.pairs_of_rough_answers):
+    if (found is None or found.end.error > good) and _may_be_relative(pairs):
+        log.info("once more, in relative changes")
+        again = _Path(Worths(RelativePairs(pairs.scaled), goal.alpha, goal.weights), start)
+        better = _followed(again, SETTINGS.digits * tolerance, deadline, rough)
+        if better is not None and (found is None or better.end.error < found.end.error):
+            path, pairs, found = again, again.pairs, better
+    if found is None or (found.end.error > good and program.n_pairs > SETTINGS.pairs_of_rough_answers):
         return None
     tasks = pairs.tasks(found.end.x)
     nothing = program.per_user(tasks)[pairs.scaled.member] == 0
     if nothing.any():
         raise too_little(program, pairs.scaled.member[nothing][0])
     return Solution(tasks, prices=path.worths.prices(found.end.p, found.end.x), iterations=found.steps)
+
+
+def _may_be_relative(pairs: Pairs) -> bool:
+    """Return whether a path in relative changes is worth its time: elsewhere, its system does not fit, or is large."""
+    fits_there = pairs.arrays.are_numpy and pairs.system is None and pairs.across is None
+    return fits_there and pairs.scaled.n_pairs <= SETTINGS.pairs_of_relative_steps
 
 
 def follow_with_total(problem: AlphaFairProblem, goal: Tradeoff, deadline: Deadline) -> Answer | None:
@@ -249,17 +264,8 @@ class _Path:
         z, p, m = pairs.parts(point.dual)
         money = v * m
         mean = self.worths.mean_money(v, money)
-        own = for_limits = xp.maximum(money, SETTINGS.poorest * mean)
-        if capped:
-            stopped = self.worths.off(v, m)[1] < 0.5 / self.worths.alpha
-            for_limits = xp.where(stopped, xp.maximum(own, SETTINGS.least_of_limit * mean), own)
-        use, parts = pairs.use(x), pairs.use(x / pairs.spread(for_limits))
-        self.money_of_limits = of_limits = xp.clip(xp.where(parts > 0, use / xp.where(parts > 0, parts, 1.0), mean), None, mean)
-        if capped:
-            cost = xp.clip(xp.exp(self.worths.log_cap), None, 1.0) * pairs.cheapest(of_limits, pairs.arrays.floats([]))
-            own = xp.where(stopped, xp.maximum(own, 0.1 * xp.clip(cost, None, SETTINGS.least_of_limit * mean)), own)
-        own = pairs.spread(own)
-        unit = pairs.point(own, of_limits, xp.ones_like(v))
+        own, self.money_of_limits = self._money(x, v, m, money, mean)
+        unit = pairs.point(pairs.spread(own), self.money_of_limits, xp.ones_like(v))
         if capped and self.settled:  # a stopped user may pay much less after a step: products follow slowly
             unit = xp.maximum(unit, SETTINGS.slowly * self._unit)
         counted = pairs.eligible(pairs.point(*pairs.parts(unit)[:2], xp.zeros_like(v)))
@@ -268,3 +274,22 @@ class _Path:
         gap = float(xp.sum(products)) / (mean * pairs.n_users)
         self.worths.width = min(self.worths.width, gap)
         return gap
+
+    def _money(self, x: Any, v: Any, m: Any, money: Any, mean: float) -> tuple[Any, Any]:
+        """Return the money of users that their products are relative to, (users,), and that of limits, (slots, places).
+
+        What a stopped user pays may be nothing: in its limits it counts with a part of the mean. Its own products are relative to a part of
+        what these limits would cost it then. Larger ones would hold its x above what its limit on tasks allows, at any price.
+        """
+        pairs, xp, log_cap = self.pairs, self.pairs.xp, self.worths.log_cap
+        own = in_limits = xp.maximum(money, SETTINGS.poorest * mean)
+        if log_cap is not None:
+            stopped, least = self.worths.off(v, m)[1] < 0.5 / self.worths.alpha, SETTINGS.least_of_limit * mean
+            in_limits = xp.where(stopped, xp.maximum(own, least), own)
+        use, parts = pairs.use(x), pairs.use(x / pairs.spread(in_limits))
+        of_limits = xp.where(parts > 0, use / xp.where(parts > 0, parts, 1.0), mean)
+        if log_cap is not None:
+            of_limits = xp.clip(of_limits, None, mean)
+            costs = xp.clip(xp.exp(log_cap), None, 1.0) * pairs.cheapest(of_limits, pairs.arrays.floats([]))
+            own = xp.where(stopped, xp.maximum(own, SETTINGS.part_of_costs * xp.clip(costs, None, least)), own)
+        return own, of_limits

@@ -62,7 +62,7 @@ def error_of(worths: Worths, x: Any, p: Any) -> End:
     pairs, xp = worths.pairs, worths.pairs.xp
     x = _with_demands(worths, x, p)
     fullest = pairs.eligible(pairs.fullest(x), 1.0)
-    if worths.log_cap is not None or pairs.system:  # where all users are stopped, a server has room, which is not theirs
+    if worths.log_cap is not None or pairs.system_of_sets:  # where all users are stopped, a server has room, which is not theirs
         fullest = xp.where(fullest > SETTINGS.nearly_full, fullest, 1.0)
     x = x / fullest
     if worths.log_cap is not None:
@@ -137,6 +137,6 @@ def _with_worths(worths: Worths, end: End, used: Any, full: Any) -> Any:
 def _step(worths: Worths, weight: Any, residuals: Residuals) -> tuple[Any, Any, float]:
     """Return a step of the Newton system with these weights of the primal values."""
     pairs, xp = worths.pairs, worths.pairs.xp
-    system = (pairs.system or NewtonSystem)(pairs, weight, xp.ones_like(weight), pairs.arrays.floats(np.ones(pairs.n_rows)), None)
+    system = (pairs.system_of_sets or NewtonSystem)(pairs, weight, xp.ones_like(weight), pairs.arrays.floats(np.ones(pairs.n_rows)), None)
     step: tuple[Any, Any, float] = system.step(xp.zeros_like(weight), residuals, SETTINGS.refinements_on_sets)
     return step

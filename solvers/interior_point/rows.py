@@ -71,7 +71,7 @@ class RowPairs(PairLists):
         V = sp.csr_array((self.W, (self._user, np.arange(self.n_pairs))), shape=(self.n_users, self.n_pairs))
         self.B = sp.csr_array(sp.vstack([self.rows_matrix, -V], format="csr"))
         self.Bt = sp.csr_array(self.B.T)
-        self.system = RowSystem
+        self.system = self.system_of_sets = RowSystem
 
     def use_of_servers(self, x: FloatArray, slots: int | None = None) -> FloatArray:
         """By the matrix."""

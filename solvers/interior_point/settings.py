@@ -41,6 +41,7 @@ class Settings:
     end: float = 1e-14  # the products never aim below this relative gap: it is rounding, and smaller ones spoil the steps
     end_of_demand: float = 1e-13  # the same with demands, relative to the money of each user
     end_across: float = 1e-12  # and with limits across servers, which lose a digit more of a step
+    short: float = 0.3  # length of a step with demands below which it makes the products equal instead
     least_part: float = 1e-4  # of a positive value that a step leaves; rounding would leave 0 or less
     least_part_of_stopped: float = 0.3  # of the price that a stopped user pays
 
@@ -79,9 +80,10 @@ class Settings:
     few_entries: float = 0.25  # if users take at most this part of them
     digits: float = 3e-4  # times the tolerance: error at which the path ends
     good: float = 0.03  # times the tolerance: largest error of an answer
+    pairs_of_relative_steps: int = 20_000  # up to which a path that fails is followed once more, in relative changes
     pairs_of_rough_answers: int = 20_000  # up to which an answer with a larger error counts: its active sets may be right
     pairs_to_polish: int = 500  # below which answers are always polished, which takes as long as a few steps
-    stalled_of_alpha_fair: int = 3  # steps without gain near the end, after which the path ends
+    stalled_of_alpha_fair: int = 6  # steps without gain near the end, after which the path ends
     lost: int = 15  # steps that do not halve the products, after which the path fails
     dear_at_start: float = 2.0  # cost of all limits at the start, relative to all money
     least_cost: float = 0.1  # least reduced cost at the start, relative to the cost
@@ -90,6 +92,7 @@ class Settings:
     far: float = 1.0  # distance of demands from utilities, in logarithms, from which on a step goes only so far, and the products stay
     near: float = 0.03  # the same before the last step of a rough path
     middle: float = 0.1  # to which the products fall by then, relative to all money
+    part_of_costs: float = 0.1  # of a stopped user that its products are relative to
     least_of_limit: float = 1e-9  # least unit of the product of a limit where users are stopped, relative to the mean money
     slowly: float = 0.1  # a unit falls by this factor at most in a step
     end_of_tradeoff: float = 3e-12  # error at which the path of a trade-off ends,

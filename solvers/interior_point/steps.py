@@ -19,7 +19,8 @@ that price, v = d(m), which takes the place of v m -> 0. `Demand` has its elasti
 dv/v + e dm/m = log d(m) - log v; it satisfies the condition to the second order if half of (dv/v)^2 + e (dm/m)^2 is added.
 
 Users of alpha-fair goals may be orders of magnitude richer than others. Each product is then relative to the money of its own user: the
-products on the path are mu times a ``unit``.
+products on the path are mu times a ``unit``. Where such a step is short near the end, one that keeps
+mu and makes the products equal takes its place.
 
 Points live in the arrays of `fairopt.solvers.structure.pairs`, possibly on a device.
 """
@@ -178,6 +179,11 @@ def advance(
         if sum(longer) < sum(lengths) + SETTINGS.gain:
             break
         step, lengths = other, longer
+    if demand is not None and part == SETTINGS.longest_part and min(lengths) < SETTINGS.short:  # the next step is longer
+        other = system.step(products.wanted(mu), residuals, care)
+        longer = lengths_of(other)
+        if min(longer) > min(lengths):
+            step, lengths = other, longer
     along, across = (max(part, min(length**2, SETTINGS.longest_part)) * length if length < 1 else 1.0 for length in lengths)
     log.debug("  products %.1e, aim %.1e, lengths %.2f %.2f", mu, aim, *lengths)
     values, duals = primal + along * step[0], dual + across * step[1]

@@ -84,6 +84,7 @@ class Pairs(ABC):
         self.across = Across.of(scaled, n_pairs, self._position) if scaled.across.shape[0] else None
         self.bounds: Any = 1.0
         self.system: Any = None  # of a Newton step, if not `fairopt.solvers.structure.newton.NewtonSystem`
+        self.system_of_sets: Any = None  # the same on active sets, where values are 0
         self._tight: Any = None  # by entry of a point
         self.A, self.W = self.lay(scaled.A), self.lay(scaled.W)
         self.T = self.lay(scaled.T) if self.n_limited else arrays.floats([])
