@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,20 @@ def check(audit: fo.Audit, **options: Any) -> list[str]:
             assert np.isclose(owed - own[n], size, rtol=1e-6)
         elif name == "envy-freeness":
             assert np.isclose(envy(allocation, n, position[witness.users[1]]), size, rtol=1e-6)
+        elif name in ("ef1", "efx"):
+            fewer = allocation.tasks.copy()
+            fewer[position[witness.users[1]], instance.servers.index(witness.servers[0])] -= 1
+            assert np.isclose(envy(replace(allocation, tasks=fewer), n, position[witness.users[1]]), size, rtol=1e-6)
+        elif name == "maximin-share":
+            alone = sum(
+                int(instance.counts[i])
+                * int(min(instance.capacities[i, r] / need for r, need in enumerate(instance.demands[n]) if need > 0))
+                for i in np.flatnonzero(instance.eligibility[n])
+            )
+            ratio = instance.weights / instance.weights[n]
+            tried = [k / each for each in ratio for k in range(alone + 1)]
+            share = max(t for t in tried if sum(np.ceil(np.round(t * ratio, 9))) <= alone)
+            assert np.isclose(min(share, instance.tasks[n]) - own[n], size, rtol=1e-6)
         elif name == "pareto":
             assert witness.tasks is not None
             assert feasible(instance, witness.tasks, sharing)

@@ -19,8 +19,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import REACHED
+from fairopt.models import Notion
 from fairopt.scheduling.baselines.baseline import Baseline, Case
 from fairopt.scheduling.baselines.rounding import filled_up_to
 from fairopt.solving import solve, without_remarks
@@ -41,6 +43,12 @@ class Pooled(Baseline):
     guarantee: ClassVar[str] = "none; nobody has more tasks than on the pool, rounded up"
     whole: ClassVar[bool] = True
     needs_levels: ClassVar[bool] = True
+
+    def check(self, notion: Notion) -> None:
+        """Refuse a utility that differs between servers, which one pool does not have."""
+        super().check(notion)
+        if notion.utility is not None and notion.utility.shape[1] > 1:
+            raise Unsupported('"pooled" takes the cluster for one server, and the utility differs between servers; leave utility out')
 
     def tasks(self, case: Case) -> tuple[FloatArray, dict[str, Any]]:
         """Return whole tasks, and what each user is entitled to."""

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from reference import witnesses
 
 import fairopt as fo
 from fairopt.analysis.properties.maximin_share import maximin_share
@@ -27,6 +28,7 @@ def test_by_hand(exact: bool) -> None:
     found = audited(POOL, [[2], [4]], exact=exact)
     assert found.violated == NAMES
     assert [found[name].violation for name in NAMES] == [4, 4, 4]
+    assert witnesses.check(found) == NAMES
     witness = found["ef1"].witness
     assert witness is not None
     assert witness.users == ("A", "B")
@@ -65,7 +67,8 @@ def test_envy_task_by_task(seed: int) -> None:
         rng.integers(8, 20, (2, 2)), demands, weights=rng.integers(1, 3, 3), eligibility=[[1, 1], [1, rng.random() < 0.5], [1, 1]]
     )
     allocation = fo.schedule(instance, "max-min", placement="random", seed=seed)
-    found = fo.audit(allocation, ["ef1", "efx"])
+    found = fo.audit(allocation, NAMES)
+    assert set(witnesses.check(found)) <= {*NAMES}
     own = allocation.tasks_per_user
     worst = {"ef1": Fraction(0), "efx": Fraction(0)}
     for n, m in itertools.permutations(range(3), 2):

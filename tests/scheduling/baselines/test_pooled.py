@@ -32,6 +32,16 @@ def test_room_of_the_pool_that_no_server_has() -> None:
     assert fo.schedule(instance, "drfh:pooled").tasks_per_user.tolist() == [2.0]
 
 
+def test_a_pool_has_one_worth_of_a_task() -> None:
+    """One utility for each user is taken; one for each server is refused, and so are rates."""
+    instance = fo.Instance([[3], [3]], [[1], [1]])
+    assert fo.schedule(instance, "max-min:pooled", utility=[1, 2]).tasks_per_user.tolist() == [4.0, 2.0]
+    with pytest.raises(fo.Unsupported, match="the utility differs between servers; leave utility out"):
+        fo.schedule(instance, "max-min:pooled", utility=[[1, 2], [1, 1]])
+    with pytest.raises(fo.InvalidInstance, match="the instance gives rates"):
+        fo.schedule(fo.Instance([[1], [1]], [[1]], rates=[[2, 3]]), "tsf:pooled")
+
+
 @pytest.mark.parametrize("spec", ["drfh:pop", "tsf:swan", "drfh:water-filling", "proportional:partial-allocation", "efficiency:pinning"])
 @pytest.mark.parametrize("seed", range(4))
 def test_rounded_baselines(seed: int, spec: str) -> None:
