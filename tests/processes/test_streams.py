@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,25 @@ def done(*arguments: object, code: str = MAIN, status: int = 0, **options: Any) 
 
 # Engines -------------------------------------------------------------------------------------------------------------------------
 
-DRFH = ("highs", "interior-point", "cvxpy", "cvxpy:HIGHS", "cvxpy:CLARABEL", "cvxpy:SCS", "cvxpy:OSQP", "pyomo", "pyomo:highs")
+DRFH: tuple[str, ...] = (
+    "highs",
+    "interior-point",
+    "cvxpy",
+    "cvxpy:HIGHS",
+    "cvxpy:CLARABEL",
+    "cvxpy:SCS",
+    "cvxpy:OSQP",
+    "pyomo",
+    "pyomo:highs",
+)
+IF_INSTALLED = {  # solvers that no one need have, by the package that brings them; some print their licence
+    "gurobipy": ("cvxpy:GUROBI", "pyomo:gurobi_direct"),
+    "coptpy": ("cvxpy:COPT",),
+    "xpress": ("cvxpy:XPRESS", "pyomo:xpress_direct"),
+    "cplex": ("cvxpy:CPLEX", "pyomo:cplex_direct"),
+    "pyscipopt": ("cvxpy:SCIP",),
+}
+DRFH += tuple(solver for package, solvers in IF_INSTALLED.items() if find_spec(package) for solver in solvers)
 OTHERS = (
     *(("solve", PAPER, "--notion", notion) for notion in ("psdsf", "proportional", "efficiency", "uniform")),
     ("solve", PAPER, "--notion", "proportional", "--solver", "cvxpy"),
