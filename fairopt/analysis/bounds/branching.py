@@ -125,13 +125,19 @@ class Course:
             self.value, self.worst = value, data
 
     def run(self, deadline: float | None, watch: Callable[[], None]) -> None:
-        """Bound and cut until both ends meet within the gap, time is up, or ``watch`` raises KeyboardInterrupt."""
-        rng = np.random.default_rng(0)
+        """Bound and cut until both ends meet within the gap, time is up, or ``watch`` raises KeyboardInterrupt; one part at least."""
+        rng, before = np.random.default_rng(0), self.nodes
+
+        def is_late() -> bool:
+            return deadline is not None and time.monotonic() > deadline
+
         try:
             for _ in range(_DRAWS if self.nodes == 0 else 0):  # a first lower end
                 self.take(self.regrets.box.draw(rng))
+                if is_late():
+                    break
             while self._open and self.bound > self.value + self.gap:
-                if deadline is not None and time.monotonic() > deadline:
+                if self.nodes > before and is_late():
                     self.stopped = "time limit"
                     return
                 self._step()
