@@ -54,6 +54,7 @@ bench: $(INSTALLED)  ## time and memory of fairopt and of its alternatives, into
 	$(BIN)/python benchmarks/history.py
 	$(BIN)/python benchmarks/replacing.py
 	$(BIN)/python benchmarks/imports.py
+	$(BIN)/python benchmarks/many_workers.py
 
 bench-growth: $(INSTALLED)  ## how time and memory grow with pairs, users, servers, resources, density and levels: an estimated hour
 	$(BIN)/python benchmarks/growth.py

@@ -158,6 +158,8 @@ def study(
         raise typer.BadParameter("give a number of seeds >= 1", param_hint="--seeds")
     if not (files or generate):
         raise typer.BadParameter("there are no instances; give files, --generate SPEC, or both", param_hint="FILE")
+    if part is not None and resume is None:
+        raise typer.BadParameter("nothing would be kept to join; give --resume and a file or folder for this part", param_hint="--part")
     if changes and not files:
         raise typer.BadParameter("it changes files, and there are none; give options in --generate SPEC", param_hint="--set")
     if rules and not files:

@@ -69,6 +69,8 @@ class _Processes:
     def share(self, function: Callable[[Any], Any]) -> Payload:
         payload = Payload(function)
         if len(payload.content or b"") > _LARGE:
+            for earlier in self._folder.iterdir():  # of runs that have ended
+                earlier.unlink()
             payload.keep_in(self._folder)
         return payload
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import fairopt as fo
@@ -117,6 +120,17 @@ def test_what_a_task_raises_is_raised_and_the_workers_go_on(workers: int, backen
         with pytest.raises(fo.InvalidInstance, match="no such trace"):
             team.map(wrong, range(4))
         assert team.map(wrong, [0, 1, 3, 4]) == [0, -1, -3, -4]
+
+
+def test_a_large_function_goes_by_a_file_that_the_next_one_replaces(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Not with every batch; nothing is left at the end."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with Crew(2) as team:
+        for factor in (2, 3):
+            table = np.full(200_000, factor)
+            assert team.map(partial(np.take, table), range(4)) == [factor] * 4
+            assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 1
+    assert not list(tmp_path.rglob("*"))
 
 
 def test_a_crew_that_travels_starts_no_workers_where_it_arrives() -> None:

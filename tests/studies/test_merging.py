@@ -133,3 +133,20 @@ def test_studies_of_other_seeds_are_joined_too(tmp_path: Path) -> None:
     for k, file in enumerate(files):
         fo.study(**ASK | {"seeds": range(6)[k::2]}, resume=file)
     same(fo.merge_studies(files), fo.study(**ASK | {"seeds": range(6)}))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--part", "0/4", "--resume", "x"), "part is '0/4'; give K/N"),
+        (("--part", "1/2"), "nothing would be kept to join; give --resume"),
+        (("--part", "3/40", "--resume", "x"), "part is 3/40, and the study has 2 cells; give fewer parts"),
+    ],
+)
+def test_bad_options_are_status_2(arguments: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One message, no traceback; nothing is written."""
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["study", "--generate", "kesidis", "--seeds", "2", "--workers", "1", *arguments])
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.replace("│", " ").split())
+    assert not list(tmp_path.rglob("*.parquet"))
