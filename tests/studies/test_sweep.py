@@ -693,3 +693,14 @@ def test_a_study_obeys_rules() -> None:
     rows = frame.set_index("entry") if "entry" in frame else frame
     assert len(rows) == 2
     assert frame["smallest_share"].dropna().tolist() == pytest.approx([0.25])
+
+
+def test_a_study_of_speeds_goes_on(tmp_path: Path) -> None:
+    """Its file has a column for work, which other instances lack; columns do not depend on what was there before."""
+    fast = fo.Instance([[4], [4]], [[1], [2]], speeds=[[1, 2], [1, 1]], resources=["gpu"])
+    sources: dict[str, Any] = {"lab": drawn(0), "fast": fast}
+    whole = fo.study(sources, **QUICK, seeds=range(2))
+    fo.study({"fast": fast}, **QUICK, seeds=range(1), resume=tmp_path)
+    again = fo.study(sources, **QUICK, seeds=range(2), resume=tmp_path)
+    same(again, whole)
+    assert again["work"].notna().tolist() == [name == "fast" for name in again["instance"]]
