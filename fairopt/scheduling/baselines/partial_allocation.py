@@ -40,7 +40,7 @@ class PartialAllocation(Baseline):
 
     name: ClassVar[str] = "partial-allocation"
     title: ClassVar[str] = "Partial allocation: of proportional fairness, each user gets the part that makes lies useless"
-    source: ClassVar[str] = "Cole, Gkatzelis and Goel (2013), section 3"
+    source: ClassVar[str] = "Cole, Gkatzelis and Goel (2013)"
     example: ClassVar[str] = "proportional:partial-allocation"
     guarantee: ClassVar[str] = "each user has at least 1/e of what it has under proportional fairness, and no more"
 

@@ -50,7 +50,7 @@ class Pinning(Baseline):
 
     name: ClassVar[str] = "pinning"
     title: ClassVar[str] = "Demand pinning: users with few tasks run them on their first server, the others share the rest exactly"
-    source: ClassVar[str] = "Namyar et al. (2022), section 2"
+    source: ClassVar[str] = "Namyar et al. (2022)"
     example: ClassVar[str] = "efficiency:pinning:threshold=5"
     guarantee: ClassVar[str] = "none; no limit is exceeded"
 

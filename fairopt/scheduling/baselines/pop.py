@@ -66,7 +66,7 @@ class POP(Baseline):
 
     name: ClassVar[str] = "pop"
     title: ClassVar[str] = "POP: users dealt at random into parts, each of which is solved exactly on its part of every capacity"
-    source: ClassVar[str] = "Narayanan et al. (2021), sections 3 and 4"
+    source: ClassVar[str] = "Narayanan et al. (2021)"
     example: ClassVar[str] = "drfh:pop:parts=4"
     guarantee: ClassVar[str] = "none for a single instance; each part is exact, and no limit is exceeded"
 

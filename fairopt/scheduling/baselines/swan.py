@@ -57,7 +57,7 @@ class SWAN(Baseline):
     title: ClassVar[str] = (
         "SWAN: the largest total with levels up to T, then up to ratio T, ...; a user that misses a bound keeps its level"
     )
-    source: ClassVar[str] = "Hong et al. (2013), section 4.3"
+    source: ClassVar[str] = "Hong et al. (2013)"
     example: ClassVar[str] = "tsf:swan:ratio=2"
     guarantee: ClassVar[str] = (
         "everybody has at least the first bound, or all its tasks; that flows with equal weights are within the ratio, as was "
