@@ -22,6 +22,7 @@ __all__ = ["draw_servers", "layers_of", "layers_of_cluster", "plot_utilization",
 
 _ROWS = 40  # more bars of servers than this are curves
 _CURVE_HEIGHT = 12  # height of a curve, in bars
+_LIMITS = 4  # named limits that are drawn, the fullest
 
 
 def plot_utilization(
@@ -29,6 +30,7 @@ def plot_utilization(
 ) -> Figure:
     """Draw the part of each resource (under time division: of the time) that is in use on each row of servers.
 
+    Behind them are resources of the whole cluster and named limits, the four fullest.
     Up to 40 bars are stacked by user (up to 8 users), else coloured by resource; more are curves over the servers, from the least used.
 
     Parameters
@@ -80,9 +82,9 @@ def draw_servers(page: Sheet, axes: Axes, allocation: Allocation, *, legend: boo
 
 def _bars(allocation: Allocation) -> int:
     """Return the number of bars, plus one for the name of each server with several bars."""
-    instance, shared = allocation.instance, len(allocation.instance.shared)
+    instance, shared, limits = allocation.instance, len(allocation.instance.shared), len(layers_of_limits(allocation)[0])
     things = 1 if allocation.sharing == "tdm" else instance.n_server_resources
-    return instance.n_servers * (things + (things > 1)) + shared + (shared > 0)
+    return instance.n_servers * (things + (things > 1)) + shared + (shared > 0) + limits + (limits > 0)
 
 
 def layers_of(allocation: Allocation) -> tuple[tuple[str, ...], FloatArray]:
@@ -108,6 +110,22 @@ def layers_of_cluster(allocation: Allocation) -> FloatArray:
     return np.divide(usage, instance.shared_capacity, out=np.zeros_like(usage), where=instance.shared_capacity > 0)
 
 
+def layers_of_limits(allocation: Allocation) -> tuple[tuple[str, ...], FloatArray]:
+    """Return the fullest rows of named limits, and the part in use of each, (users, rows), or (1, rows) in all."""
+    instance, names, parts = allocation.instance, list[str](), list[FloatArray]()
+    for selection in instance.selections:
+        per_task = selection.per_task(instance.kinds)
+        counted = allocation.tasks * (per_task if per_task.ndim > 1 else per_task[:, None])
+        for row in selection.rows():
+            if row.bound > 0:
+                names.append(row.name)
+                parts.append(np.where(row.users, counted[:, row.servers].sum(axis=1), 0.0) / row.bound)
+    fullest = sorted(sorted(range(len(parts)), key=lambda k: -parts[k].sum())[:_LIMITS])
+    own = np.array([parts[k] for k in fullest]).reshape(len(fullest), instance.n_users).T
+    layers = own if instance.n_users <= len(COLOURS) else own.sum(axis=0, keepdims=True)
+    return tuple(names[k] for k in fullest), layers
+
+
 def _server_bars(page: Sheet, axes: Axes, allocation: Allocation, things: tuple[str, ...], layers: FloatArray, legend: bool) -> None:
     """Draw a bar for each server and thing, stacked by user or coloured by thing; a server's name stands above its bars."""
     instance = allocation.instance
@@ -126,10 +144,16 @@ def _server_bars(page: Sheet, axes: Axes, allocation: Allocation, things: tuple[
         ticks.append("the whole cluster")
         positions.extend(range(len(ticks), len(ticks) + len(instance.shared)))
         ticks.extend(short_labels(tuple(instance.shared)))
+    limits, of_limits = layers_of_limits(allocation)
+    if limits:
+        headers.append(len(ticks))
+        ticks.append("limits")
+        positions.extend(range(len(ticks), len(ticks) + len(limits)))
+        ticks.extend(short_labels(limits))
     y = np.array(positions)
     exists = np.ones(layers[0].size, bool) if allocation.sharing == "tdm" else (instance.row_capacity > 0).ravel()
-    exists = np.append(exists, instance.shared_capacity > 0)
-    parts = np.column_stack([layers.reshape(len(layers), -1), layers_of_cluster(allocation)])
+    exists = np.concatenate([exists, instance.shared_capacity > 0, np.ones(len(limits), bool)])
+    parts = np.column_stack([layers.reshape(len(layers), -1), layers_of_cluster(allocation), of_limits])
     axes.barh(y[exists], 1.0, height=0.8, color="#EEEEEE")
     users = short_labels(instance.users)
     start = np.zeros(y.size)
@@ -138,7 +162,7 @@ def _server_bars(page: Sheet, axes: Axes, allocation: Allocation, things: tuple[
             axes.barh(y, layer, left=start, height=0.8, color=COLOURS[n], hatch=HATCHES[n], edgecolor=edge(COLOURS[n]), label=users[n])
         else:
             colours = [COLOURS[r % len(COLOURS)] for _ in instance.servers for r in range(len(things))]
-            colours += [COLOURS[(len(things) + r) % len(COLOURS)] for r in range(len(instance.shared))]
+            colours += [COLOURS[(len(things) + r) % len(COLOURS)] for r in range(len(instance.shared) + len(limits))]
             axes.barh(y, layer, height=0.8, color=colours, edgecolor=[edge(colour) for colour in colours])
         start += layer
     for position, part, there in zip(y, start, exists, strict=True):
@@ -170,6 +194,9 @@ def _server_curves(page: Sheet, axes: Axes, allocation: Allocation, things: tupl
         )
     for r, (name, part) in enumerate(zip(short_labels(tuple(instance.shared)), allocation.shared_utilization, strict=True), len(things)):
         axes.axhline(part, color=LINES[r % len(LINES)], linestyle=STYLES[r % 4], linewidth=1.8, label=f"{name} of the cluster")
+    limits, of_limits = layers_of_limits(allocation)
+    for r, (name, part) in enumerate(zip(short_labels(limits), of_limits.sum(axis=0), strict=True), len(things) + len(instance.shared)):
+        axes.axhline(part, color=LINES[r % len(LINES)], linestyle=STYLES[r % 4], linewidth=1.8, label=f"limit {name}")
     axes.set_ylim(0, 1.05)
     axes.set_xlim(left=0)
     percent_axis(axes.yaxis)
@@ -181,7 +208,8 @@ def _server_curves(page: Sheet, axes: Axes, allocation: Allocation, things: tupl
 
 
 def _title(allocation: Allocation) -> str:
-    return "Use of each server and of the cluster" if allocation.instance.shared else "Use of each server"
+    whole = "Use of each server and of the cluster" if allocation.instance.shared else "Use of each server"
+    return f"{whole.replace(' and', ',')} and of limits" if layers_of_limits(allocation)[0] else whole
 
 
 def _in_use(allocation: Allocation) -> str:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Formula", "index", "latex_of", "letter", "mathml_of", "number", "operator", "product", "row", "words"]
 
 _GREEK = {"φ": r"\varphi"}
-_SIGNS = {"≤": r"\le", "≥": r"\ge", "∑": r"\sum", "⋅": r"\cdot", "…": r"\dots"}
+_SIGNS = {"\N{MINUS SIGN}": "-", "≤": r"\le", "≥": r"\ge", "∑": r"\sum", "⋅": r"\cdot", "…": r"\dots"}
 _SENSES = {"<=": "≤", "==": "=", ">=": "≥"}
 _LISTED = 8  # weights
 _LEFT = ' style="text-align: left"'
@@ -185,7 +185,7 @@ def _sum(program: Program, coefficients: FloatArray, columns: IntArray, terms: i
     for value, p in zip(coefficients[:terms], columns[:terms], strict=True):
         x = index(_X, words(program.users[program.pair_users[p]]), words(program.servers[program.pair_servers[p]]))
         term = x if abs(value) == 1 else product(number(abs(value)), x)
-        parts += [operator("-" if value < 0 else "+"), term] if parts or value < 0 else [term]
+        parts += [operator("\N{MINUS SIGN}" if value < 0 else "+"), term] if parts or value < 0 else [term]
     if hidden := len(columns) - len(columns[:terms]):
         parts += [operator("+"), words(f"… ({plural(hidden, 'more term')})")]
     return row(*(parts or [number(0)]))

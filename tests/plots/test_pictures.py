@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable
 
@@ -52,6 +53,24 @@ def test_parts_of_users_add_up_to_the_utilization(sharing: str) -> None:
     exists = (PSDSF.row_capacity > 0).ravel() if sharing == "rdm" else np.ones(2, bool)
     assert ends == [f"{100 * part:.1f} %" if there else "none here" for part, there in zip(used, exists, strict=True)]
     assert [text.get_text() for text in figure.legends[0].texts] == list(PSDSF.users)
+
+
+def test_resources_of_the_cluster_and_limits_have_bars() -> None:
+    """Of limits the four fullest; 4 + 2 of 6 licences, 4 of 5 tasks of a, 1 of the 2 GPUs that each server may give to b."""
+    limits = [
+        fo.Limit("few a", 5, users=["a"]),
+        fo.Limit("gpu of b", 2, users=["b"], resource="gpu", each="server"),
+        *(fo.Limit(f"wide {k}", 100 + k) for k in range(4)),
+    ]
+    pool = fo.Instance(
+        [[9], [9]], [[1, 1], [1, 1]], shared={"ansys": 6}, resources=["gpu", "ansys"], users=["a", "b"], servers=["s", "t"], limits=limits
+    )
+    allocation = dataclasses.replace(fo.solve(pool, "drfh"), tasks=np.array([[4.0, 0.0], [1.0, 1.0]]))
+    (axes,) = plot_utilization(allocation).axes
+    names, ends = ([text.get_text() for text in texts] for texts in (axes.get_yticklabels(), axes.texts))
+    assert names == ["s", "t", "the whole cluster", "ansys", "limits", "few a", "gpu of b on s", "gpu of b on t", "wide 0"]
+    assert ends == ["55.6 %", "11.1 %", "100.0 %", "80.0 %", "50.0 %", "50.0 %", "6.0 %"]
+    assert axes.get_title(loc="left") == "Use of each server, of the cluster and of limits"
 
 
 # Envy ----------------------------------------------------------------------------------------------------------------------------

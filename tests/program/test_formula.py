@@ -121,3 +121,4 @@ def test_rules_are_read_with_their_own_sense() -> None:
     assert r"x_{\text{a} , \text{s}} - 2\,x_{\text{b} , \text{s}} \ge 0" in latex
     assert r"x_{\text{a} , \text{s}} - x_{\text{b} , \text{s}} = 1" in latex
     assert "<mo>≥</mo><mn>0</mn>" in program.to_mathml()
+    assert "<mo>\N{MINUS SIGN}</mo>" in program.to_mathml()
