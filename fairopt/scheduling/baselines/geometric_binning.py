@@ -5,7 +5,7 @@ T is at most the smallest level of the leximin, so that everybody fills the firs
 With ``part=0`` the bins are filled one after another, which is what the weights stand for.
 
 *Guarantee.* Everybody has at least T, or all its tasks. The papers say more of flows that take 0 or 1 of each link, with equal weights:
-each rate is within the ratio of its max-min fair rate. On small random networks it is, but not always. In `counterexample_of_flows` the
+each rate is within the ratio of its max-min fair rate. On most small random networks it is. In `counterexample_of_flows` the
 flow "long" takes two links of 7, on each of which are three flows that share a link of 3 with another one each. Fair rates are 1.5, and 2.5
 for "long". With a first bin of 1, the second is filled best if the three have 2 each: a unit for "long" would cost one on both its links.
 So "long" stays at 1, and 2.5 is more than twice as much. With more than three flows on each link the distance grows without end:
