@@ -84,7 +84,12 @@ CASES: dict[str, list[tuple[Any, ...]]] = {  # command: arguments of some calls
     "placements": [()],
     "schedulers": [()],
 }
-WITHOUT = {"schema": "prints a schema, which is no result", "explore": "serves a page until it is ended"}
+WITHOUT = {
+    "schema": "prints a schema, which is no result",
+    "explore": "serves a page until it is ended",
+    "formulate": "writes a program, which is no result",
+    "study-merge": "prints the result of fairopt study: test_the_parts_of_a_study_are_joined",
+}
 ELSEWHERE = {
     "given": "a result in Python only",
     "regret": "a result in Python only",
@@ -121,6 +126,14 @@ def test_no_command_is_missed() -> None:
     commands = {name for commands in _PANELS.values() for name in commands}
     assert commands - set(CASES) == set(WITHOUT)
     assert {*KINDS} - {*ELSEWHERE} == set(CASES)
+
+
+def test_the_parts_of_a_study_are_joined(tmp_path: Path) -> None:
+    """The result is declared as that of the study."""
+    parts = [tmp_path / f"part-{k}" for k in (1, 2)]
+    for k, part in enumerate(parts, start=1):
+        call("study", DRF, PAPER, "--notions", "drfh", "--part", f"{k}/2", "--resume", part)
+    assert call("study-merge", *parts, "-o", tmp_path / "all")["command"] == "study"
 
 
 @pytest.mark.parametrize("group", ["import", "export"])

@@ -74,6 +74,7 @@ OF_SOLVE = {
     "integral": flag("Whole tasks only."),
     "tolerance": number("Largest relative error that the certificate may have.", "fraction"),
     "digits": nullable(whole("Digits of irrational answers.", "1")),
+    "solver_options": free("Options of the solver by name, as it spells them."),
     "time_limit_s": TIME_LIMIT,
 }
 OF_SCHEDULE = {
