@@ -23,7 +23,7 @@ def study_merge(
     output: Annotated[
         Path,
         typer.Option("--output", "-o", metavar="FILE", help="Write all rows there: study.parquet in a folder, or a .parquet file."),
-        Written(),
+        Written(own=True),
     ],
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each instance and allocation.")] = False,

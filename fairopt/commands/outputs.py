@@ -49,7 +49,7 @@ class Written:
     tables : bool
         It is an instance: in a folder, its tables are written.
     own : bool
-        It is a store, which the command continues; what is in it is no overwrite.
+        It is a store, or a folder of one: the command itself knows what of it may be replaced.
     pictures : mapping
         It is a folder, in which these pictures of experiments are written: their names without .png, by experiment.
     """

@@ -21,7 +21,7 @@ from fairopt.models import Notion
 from fairopt.registry import contents
 from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec, kind_of, read_generator, read_notion, read_schedule
 from fairopt.studies.cell import Cells, draw, fingerprint
-from fairopt.studies.parts import PartLike, cells_of, numbers_of, part_of, runs_of
+from fairopt.studies.parts import PartLike, cells_of, name_of, numbers_of, part_of, runs_of
 from fairopt.studies.rows import MEASURES
 from fairopt.validation import check_time_limit, check_whole_number
 from fairopt.wording import joined
@@ -181,6 +181,8 @@ def _probe(name: str, source: Instance | Callable[[int], Instance], seed: int, b
 
 def difference(word: str, old: Any, new: Any) -> str:
     """Say in what two requests differ."""
+    if word == "part":
+        return f"it was {name_of(old)} and is {name_of(new)}"
     if word != "entries" or not isinstance(old, Mapping):
         return f"{word.replace('_', ' ')} was {old!r} and is {new!r}"
     if old.keys() != new.keys():

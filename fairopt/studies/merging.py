@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairopt.errors import InvalidInstance, Unsupported
-from fairopt.files import refuse_existing
+from fairopt.files import refuse_existing, refuse_read
 from fairopt.studies.cell import Key
 from fairopt.studies.grid import difference
-from fairopt.studies.parts import cells_of, numbers_of, runs_of
+from fairopt.studies.parts import cells_of, name_of, numbers_of, runs_of
 from fairopt.studies.rows import Rows
 from fairopt.studies.store import Study, output_file, read_study, write_study
 from fairopt.wording import joined, plural
@@ -77,10 +77,12 @@ def merged(
     """Return what `merge_studies` returns, and sentences about what is missing."""
     if isinstance(parts, str | os.PathLike) or not parts:
         raise Unsupported("parts is one path or none; give a list of the files that fairopt study has written")
-    target = None if output is None else output_file(Path(output))
+    files = [_file(Path(part)) for part in parts]
+    target = None if output is None else output_file(Path(output), create=False)
     if target is not None:
+        refuse_read(target, files)
         refuse_existing(target, force=force)
-    studies = [read_study(_file(Path(part))) for part in parts]
+    studies = [read_study(file) for file in files]
     request = _together(studies)
     owner: dict[Key, Study] = {}
     rows = Rows()
@@ -117,9 +119,10 @@ def _together(studies: Sequence[Study]) -> dict[str, Any]:
             difference(word, first.request.get(word), other.get(word)) for word in words if first.request.get(word) != other.get(word)
         ]
         if _number_of_parts(other) != of:
-            differences.append(f"one is {_name(first)} and the other {_name(study)}")
+            differences.append(f"one is {name_of(first.request['part'])} and the other {name_of(other['part'])}")
         if of is not None:
-            differences += [f"{word} differ" for word in ("order", "seeds") if other[word] != first.request[word]]
+            of_grid = {"order": "the names of the instances or their order", "seeds": "the seeds"}
+            differences += [f"{what} differ" for word, what in of_grid.items() if other[word] != first.request[word]]
         differences += [
             f'"{name}" is another instance'
             for name, drawn in other["instances"].items()
@@ -135,11 +138,6 @@ def _together(studies: Sequence[Study]) -> dict[str, Any]:
 
 def _number_of_parts(request: Mapping[str, Any]) -> int | None:
     return None if request["part"] is None else int(request["part"][1])
-
-
-def _name(study: Study) -> str:
-    part = study.request["part"]
-    return "a whole study" if part is None else f"part {part[0]}/{part[1]}"
 
 
 def _holes(studies: Sequence[Study], rows: Rows) -> Iterator[str]:

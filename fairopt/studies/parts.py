@@ -19,7 +19,7 @@ from fairopt.errors import Unsupported
 from fairopt.studies.cell import Key
 from fairopt.wording import plural, written
 
-__all__ = ["Part", "PartLike", "cells_of", "numbers_of", "part_of", "runs_of"]
+__all__ = ["Part", "PartLike", "cells_of", "name_of", "numbers_of", "part_of", "runs_of"]
 
 Part: TypeAlias = tuple[int, int]
 PartLike: TypeAlias = str | Part | None
@@ -42,6 +42,15 @@ def part_of(part: PartLike) -> Part | None:
     if isinstance(pair, tuple | list) and len(pair) == 2 and all(type(each) is int for each in pair) and 1 <= pair[0] <= pair[1]:
         return (pair[0], pair[1])
     raise Unsupported(f"part is {written(part)}; give K/N, the K-th of N parts with 1 <= K <= N, as in 3/40")
+
+
+def name_of(part: Sequence[int] | None) -> str:
+    """Say which part this is.
+
+    >>> name_of((3, 40)), name_of(None)
+    ('part 3/40', 'a whole study')
+    """
+    return "a whole study" if part is None else f"part {part[0]}/{part[1]}"
 
 
 def cells_of(names: Sequence[str], seeds: Sequence[int], part: Part | None) -> list[Key]:

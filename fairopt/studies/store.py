@@ -47,8 +47,14 @@ _MOST_SEEDS = 100_000_000  # in a file: they are counted one by one
 _LARGEST = 1e150  # of a number: its square is a number, too
 
 
-def output_file(output: Path) -> Path:
-    """Return the path of the file: the output itself if it ends in .parquet, else study.parquet in a folder, which is created.
+def output_file(output: Path, *, create: bool = True) -> Path:
+    """Return the path of the file: the output itself if it ends in .parquet, else study.parquet in a folder.
+
+    Parameters
+    ----------
+    output : path
+    create : bool
+        Whether to create the folder. `write_study` creates one that is not there.
 
     Raises
     ------
@@ -63,14 +69,19 @@ def output_file(output: Path) -> Path:
         raise InvalidInstance(f"{output}: a study writes Parquet; give a name that ends in .parquet, or a folder")
     if path.is_dir():
         raise InvalidInstance(f"{path} is a folder, where the file should be; give another output")
-    try:
-        if path.parent == output:
-            output.mkdir(exist_ok=True)
-    except OSError as error:
-        raise InvalidInstance(f"the folder {output} cannot be made: {error.strerror or error}") from error
-    if not path.parent.is_dir():
-        raise InvalidInstance(f"{path} cannot be written: there is no folder {path.parent}; make it first")
+    if path.parent == output and create:
+        _create(output)
+    folder = path.parent if path == output else output.parent  # which must be there
+    if not folder.is_dir():
+        raise InvalidInstance(f"{path} cannot be written: there is no folder {folder}; make it first")
     return path
+
+
+def _create(folder: Path) -> None:
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise InvalidInstance(f"the folder {folder} cannot be made: {error.strerror or error}") from error
 
 
 class Store:
@@ -204,6 +215,7 @@ def write_study(path: Path, rows: Rows, request: Mapping[str, Any], order: Seque
     InvalidInstance
         It cannot be written, or a study is writing it.
     """
+    _create(path.parent)
     store = Stored(path.parent)
     with store.writing(path.name, "study", "give another output"):
         store.write(path.name, _packed(rows, request, order))

@@ -109,7 +109,7 @@ def test_parts_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
     for changes, message in (
         ({"notions": ["tsf"]}, r"are not of one study: .*drfh.*tsf"),
         ({"time_limit": 9}, "are not of one study: time limit was None and is 9"),
-        ({"seeds": range(4)}, "are not of one study: seeds differ"),
+        ({"seeds": range(4)}, "are not of one study: the seeds differ"),
         ({"instances": {**ASK["instances"], "two": "kesidis:users=2"}}, 'are not of one study: "two" is another instance'),
         ({"of": 2}, "one is part 1/3 and the other part 2/2"),
     ):
@@ -121,10 +121,26 @@ def test_parts_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
         fo.merge_studies([first[0], first[0]])
     with pytest.raises(fo.InvalidInstance, match=r"there is no .*nowhere; give the files or folders"):
         fo.merge_studies([tmp_path / "nowhere"])
-    with pytest.raises(fo.InvalidInstance, match=r"holds the results of another study: part was \[1, 3\] and is \[2, 3\]"):
+    with pytest.raises(fo.InvalidInstance, match=r"holds the results of another study: it was part 1/3 and is part 2/3"):
         fo.study(**ASK, part="2/3", resume=first[0])
     with pytest.raises(fo.Unsupported, match="part is 3/40, and the study has 10 cells; give fewer parts"):
         fo.study(**ASK, part="3/40", resume=three)
+
+
+def test_the_output_may_be_a_folder_that_exists(tmp_path: Path) -> None:
+    """An empty one is filled, also by the right command after a wrong one, which leaves none; a study there is replaced only by --force."""
+    first, second = parts(tmp_path, 2)
+    folder = tmp_path / "all"
+    assert "both have" in run(first, first, "-o", folder, status=2).stderr
+    assert not folder.exists()
+    folder.mkdir()
+    run(first, second, "-o", folder, status=0)
+    before = (folder / "study.parquet").read_bytes()
+    assert "study.parquet exists; give another name, or replace it with --force" in run(first, "-o", folder, status=2).stderr
+    assert (folder / "study.parquet").read_bytes() == before
+    run(first, "-o", folder, "--force", status=1)
+    assert len(pd.read_parquet(folder / "study.parquet")) == 10
+    assert "is read here, and would be replaced" in run(folder, "-o", folder / "study.parquet", "--force", status=2).stderr
 
 
 def test_studies_of_other_seeds_are_joined_too(tmp_path: Path) -> None:
