@@ -37,7 +37,7 @@ from fairopt.clusters.pbs.fields import JOB, NODE, QUEUE, SERVER
 from fairopt.clusters.pbs.jobs import OWNERS, Job, Task, read_job, tasks_of
 from fairopt.clusters.pbs.nodes import Host, hosts_of, read_vnode, sizes_in
 from fairopt.clusters.pbs.places import Places
-from fairopt.clusters.pbs.queues import Holder, holders, limits_of
+from fairopt.clusters.pbs.queues import Holder, attributes_of, holders, limits_of
 from fairopt.clusters.pbs.reading import read_listing
 from fairopt.clusters.pbs.shares import forest_of_shares
 from fairopt.clusters.pbs.syntax import chunks
@@ -122,7 +122,7 @@ def import_pbs(
     of_server = {} if server is None else holders(server, "Server")
     for path, kind, fields in ((queues, "Queue", QUEUE), (server, "Server", SERVER)):
         for part in read_listing(path, kind).values() if path is not None else ():
-            seen.see(fields, part.value)
+            seen.see(fields, attributes_of(part))
 
     records = read_listing(jobs, "Jobs")
     for part in records.values():

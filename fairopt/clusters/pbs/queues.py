@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from fairopt.clusters.json_export import Part
 from fairopt.clusters.kind_limits import Counts
@@ -17,7 +18,7 @@ from fairopt.clusters.pbs.jobs import Job
 from fairopt.clusters.pbs.reading import is_true, parsed, read_listing, text_of
 from fairopt.clusters.pbs.syntax import amount, chunks, renamed, run_limits
 
-__all__ = ["Holder", "holders", "limits_of"]
+__all__ = ["Holder", "attributes_of", "holders", "limits_of"]
 
 _ALL, _GENERIC = "PBS_ALL", "PBS_GENERIC"
 _OF_JOBS = {"max_run": "", "max_running": "o", "max_user_run": "u", "max_group_run": "g"}
@@ -70,6 +71,18 @@ def _holder(title: str, part: Part) -> Holder:
         why = "its queue is stopped, so it could not start"
     defaults = {resource: text_of(each) for resource, each in _entries(part, "default_chunk")}
     return Holder(title, bounds, defaults, text_of(part.get("partition"), ""), why)
+
+
+def attributes_of(part: Part) -> dict[str, Any]:
+    """Return what a queue or the server says under the names of its attributes, without resources (``max_run_res.ncpus``)."""
+    found: dict[str, Any] = {}
+    for name, each in part.entries().items():
+        attribute, dot, resource = name.partition(".")
+        if dot and isinstance(found.get(attribute, {}), dict):
+            found[attribute] = found.get(attribute, {}) | {resource: each.value}
+        else:
+            found[name] = each.value
+    return found
 
 
 def _entries(part: Part, attribute: str) -> Iterator[tuple[str, Part]]:

@@ -40,6 +40,15 @@ def test_amounts_of_each_user_and_of_one(tmp_path: Path) -> None:
     assert solved(found) == {"ann": 3, "ben": 1, "carl": 4}
 
 
+def test_a_resource_in_the_name_of_a_limit(tmp_path: Path) -> None:
+    """What counts is not said to be unknown; of what does not count, the attribute is named, as it is where resources are a mapping."""
+    dotted = {"max_run_res.ncpus": "[u:PBS_GENERIC=2]", "resources_assigned.ncpus": 1, "max_run_res_soft.ncpus": "[u:ben=1]"}
+    found = import_records(tmp_path, [vnode("a")], [many("ann"), many("ben")], [("workq", QUEUE | dotted)], [("head", dotted)])
+    assert solved(found) == {"ann": 2, "ben": 2}
+    soft = "max_run_res_soft (limits beyond which jobs may be preempted), which an instance does not have: it does not count"
+    assert [note for note in found.notes if " has " in note] == [f"1 queue has {soft}", f"1 server has {soft}"]
+
+
 def test_limits_under_one_name(tmp_path: Path) -> None:
     """PBS writes each limit of an attribute under its name again, which JSON does not provide for: all of them count."""
     (tmp_path / "queues.json").write_text(
