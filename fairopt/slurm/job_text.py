@@ -73,6 +73,7 @@ _FIELDS: dict[str, tuple[str, Callable[[str], Any]]] = {  # the name in the text
     "MemPerTres": ("memory_per_tres", str),
 }
 _ALSO = ("ArrayTaskId", "TRES", "NtasksPerN:B:S:C", "ReqB:S:C:T")
+_ANY = "*"  # of a field that the job does not set, such as CoreSpec
 _KNOWN = re.compile(rf"(?<!\S)({'|'.join(map(re.escape, (*_FIELDS, *_ALSO)))})=(\S*)")
 _NAME = re.compile(r"(?<!\S)JobName=.*?(?=\sUserId=|$)")  # as its user chose it, with words that look like fields
 
@@ -86,7 +87,8 @@ def job_blocks(text: str, file: str) -> list[Part]:
         if found:
             for name, value in _KNOWN.findall(_NAME.sub("", content)):
                 found[-1][1].setdefault(name, value)
-            found[-1][2].update(others_in(_NAME.sub("", content), (*_FIELDS, *_ALSO)))
+            others = others_in(_NAME.sub("", content), (*_FIELDS, *_ALSO))
+            found[-1][2].update({name: value for name, value in others.items() if value != _ANY})
     return [_record(fields, file, line, others) for line, fields, others in found]
 
 
