@@ -46,8 +46,8 @@ JOB = declared(
     ignored | minimum_switches, maximum_switch_wait_time, scheduled_nodes, SchedNodeList, prefer, Prefer | wishes, and plans
     ignored | cpus_per_task, CPUs/Task, minimum_cpus_per_node, MinCPUsNode, max_cpus | in what it asks for, or was given, in all
     ignored | node_count_max, billable_tres, gres_detail, job_size_str | in what it asks for, or was given, in all
-    ignored | cores_per_socket, sockets_per_node, Socks/Node, sockets_per_board, tasks_per_core, tasks_per_socket | how its tasks lie on sockets
-    ignored | tasks_per_board, tasks_per_tres, thread_spec, CoresPerSocket, NtasksPerTRES | how its tasks lie on sockets
+    ignored | cores_per_socket, sockets_per_node, sockets_per_board, tasks_per_core, tasks_per_socket | how its tasks lie on sockets
+    ignored | Socks/Node, tasks_per_board, tasks_per_tres, thread_spec, CoresPerSocket, NtasksPerTRES | how its tasks lie on sockets
     ignored | priority, Priority, nice, Nice, priority_by_partition | the order of jobs that wait, which divides nothing in the long run
     ignored | association_id, deadline, Deadline, delay_boot, DelayBoot | the order of jobs that wait, which divides nothing in the long run
     ignored | dependency, Dependency, hold, cron | the reason says that it waits for another job, or is held

@@ -326,10 +326,10 @@ def _able_to_run(jobs: list[Job], account: Account) -> list[Job]:
 
 
 def _within_limits(jobs: list[Job], qos: Mapping[str, Qos], member: Mapping[str, Partition], account: Account) -> list[Job]:
-    """Return the jobs that no limit of a QOS on single jobs keeps from ever starting, and leave out the others."""
+    """Return the jobs that no limit of a QOS keeps from ever starting, whatever else runs, and leave out the others."""
     kept = []
     for job in jobs:
-        why = "" if job.holds else breaks(job, [each for each, _ in limits_of_job(job, qos, member)])
+        why = "" if job.holds else breaks(job, limits_of_job(job, qos, member))
         if why:
             account.leave_out("job", job.where, f"breaks {why}, so it can never start", job.copies)
         else:

@@ -290,15 +290,27 @@ def limits_of_job(job: Job, qos: Mapping[str, Qos], partitions: Mapping[str, Par
     return found
 
 
-def breaks(job: Job, qos: Sequence[Qos]) -> str:
-    """Return which limit of one job a job that waits breaks, so that it cannot start; empty: none."""
+def breaks(job: Job, qos: Sequence[tuple[Qos, tuple[QosLimits, ...]]]) -> str:
+    """Return which limit a job that waits breaks by itself, so that it cannot start; empty: none.
+
+    A limit of several jobs, too: one that asks for more than all may hold together never starts, and has no part of it. Where the limit is
+    0, its jobs are closed out by the limit, and stay in the instance.
+
+    Parameters
+    ----------
+    qos : sequence
+        `limits_of_job`.
+    """
     total = _as_tres(job)
-    for each in qos:
+    for each, limits in qos:
         for name, amounts, times in (("MaxTRES", each.job, 1.0), ("MaxTRESPerNode", each.node, job.request.nodes)):
             if any(total.get(resource, 0.0) > bound * times * (1 + 1e-9) for resource, bound in amounts.items()):
                 return f"{name} of the QOS {each.name}"
         if any(total.get(resource, 0.0) < bound for resource, bound in each.least.items()):
             return f"MinTRES of the QOS {each.name}"
+        for name, own in zip(("GrpTRES", "MaxTRESPU", "MaxTRESPA"), limits, strict=True):
+            if any(total.get(resource, 0.0) > bound * (1 + 1e-9) > 0 for resource, bound in own.tres.items()):
+                return f"{name} of the QOS {each.name}"
         if job.minutes < math.inf and job.minutes > each.minutes:
             return f"MaxWall of the QOS {each.name}"
     return ""
