@@ -40,7 +40,8 @@ def imported(folder: Path, cluster: str, jobs: str, users: str = "user", **files
     """Write the files and import them."""
     for name, text in {"nodes": cluster, "jobs": jobs, **files}.items():
         (folder / name).write_text(text)
-    return fo.import_slurm(folder / "nodes", folder / "jobs", users=users, **{name: folder / name for name in files})
+    options: dict[str, Any] = {name: folder / name for name in files}
+    return fo.import_slurm(folder / "nodes", folder / "jobs", users=users, **options)
 
 
 def tasks(found: fo.Import) -> dict[str, float]:
@@ -136,12 +137,10 @@ def test_gpus_that_accounting_does_not_track(tmp_path: Path) -> None:
 
 def test_shares_of_a_grid_site(tmp_path: Path) -> None:
     """Monitoring has most shares and 3 jobs at most; the other 97 CPUs are 80,000 : 20,000."""
-    associations = (
-        "Cluster|Account|User|Partition|Share|Priority|GrpJobs|GrpTRES|GrpSubmit|GrpWall|GrpTRESMins|MaxJobs|MaxTRES|MaxWall|QOS\n"
-        "io|root|||1||||||||||normal\nio| local|||80000||||||||||normal\nio|  local|a||1||||||||||normal\n"
-        "io| fgi|||20000||||||||||normal\nio|  fgi|b||1||||||||||normal\nio| ops|||100000||3|||||||normal\n"
-        "io|  ops|c||1||||||||||normal\n"
-    )
+    rows = (("root", "", 1, ""), (" local", "", 80000, ""), ("  local", "a", 1, ""), (" fgi", "", 20000, ""), ("  fgi", "b", 1, ""))
+    rows += ((" ops", "", 100000, "3"), ("  ops", "c", 1, ""))
+    associations = "Cluster|Account|User|Partition|Share|Priority|GrpJobs|GrpTRES|MaxJobs|MaxTRES|QOS|Def QOS\n"
+    associations += "".join(f"io|{account}|{user}||{share}||{jobs}|||||normal\n" for account, user, share, jobs in rows)
     jobs = job(1, "a", account="local") + job(2, "b", account="fgi") + job(3, "c", account="ops")
     found = imported(tmp_path, nodes("n1"), jobs, "account", associations=associations)
     assert tasks(found) == pytest.approx({"local": 77.6, "fgi": 19.4, "ops": 3})
