@@ -137,8 +137,8 @@ def test_gpus_that_accounting_does_not_track(tmp_path: Path) -> None:
 
 def test_shares_of_a_grid_site(tmp_path: Path) -> None:
     """Monitoring has most shares and 3 jobs at most; the other 97 CPUs are 80,000 : 20,000."""
-    rows = (("root", "", 1, ""), (" local", "", 80000, ""), ("  local", "a", 1, ""), (" fgi", "", 20000, ""), ("  fgi", "b", 1, ""))
-    rows += ((" ops", "", 100000, "3"), ("  ops", "c", 1, ""))
+    rows = [("root", "", 1, ""), (" local", "", 80000, ""), ("  local", "a", 1, ""), (" fgi", "", 20000, ""), ("  fgi", "b", 1, "")]
+    rows += [(" ops", "", 100000, "3"), ("  ops", "c", 1, "")]
     associations = "Cluster|Account|User|Partition|Share|Priority|GrpJobs|GrpTRES|MaxJobs|MaxTRES|QOS|Def QOS\n"
     associations += "".join(f"io|{account}|{user}||{share}||{jobs}|||||normal\n" for account, user, share, jobs in rows)
     jobs = job(1, "a", account="local") + job(2, "b", account="fgi") + job(3, "c", account="ops")
