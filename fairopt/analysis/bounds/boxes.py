@@ -125,6 +125,11 @@ class Box:
         some = _fits(self.ranges.low["demands"], self.ranges.high["capacities"])
         return placed & always, placed & some
 
+    @property
+    def total_capacity(self) -> FloatArray:
+        """The largest capacity of the whole cluster in the box, (resources,)."""
+        return np.asarray(self.ranges.high["capacities"].sum(axis=0))
+
     def at(self, data: Mapping[str, FloatArray]) -> Instance:
         """Return an instance of the box."""
         changes: dict[str, Any] = {name: data[name] for name in self.varied}

@@ -1,9 +1,10 @@
 """Cells: the parts into which a box is cut before the search, and the instances that a part of a cell stands for.
 
 *Directions.* Shares of `fairopt.analysis.bounds.enclosures.SHARES` do not change if all demands of a user grow by one factor, as long as
-its tasks have no end. Such a user is known by the direction of its demands, M - 1 numbers: there is a resource r with the largest d[n,r] /
-C[r], and scaled so that d[n,r] = C[r], every other demand d[n,s] is at most C[s]. A *cell* is a choice of r for each user; users who are
-alike are counted, not ordered. The ranges of a cell hold scaled demands. A part of a cell has a direction of the box if and only if
+its tasks have no end. Such a user is known by the direction of its demands, M - 1 numbers. With C the largest capacity of the cluster in
+the box, there is a resource r with the largest d[n,r] / C[r], and scaled so that d[n,r] = C[r], every other demand d[n,s] is at most C[s].
+A *cell* is a choice of r for each user; users who are alike are counted, not ordered. The ranges of a cell hold scaled demands. A part of a
+cell has a direction of the box if and only if
 
     max over s of low[n,s] / d[n,s]  <=  min over s of high[n,s] / d[n,s]
 
@@ -136,7 +137,7 @@ def _alike(box: Box, kinds: Sequence[object]) -> list[int]:
 
 def _dominant(box: Box, user: int) -> list[int]:
     """Return the resources that may be the dominant one of a user."""
-    low, high, total = box.ranges.low["demands"][user], box.ranges.high["demands"][user], box.instance.total_capacity
+    low, high, total = box.ranges.low["demands"][user], box.ranges.high["demands"][user], box.total_capacity
     shares_low = np.divide(low, total, out=np.zeros_like(low), where=total > 0)
     shares_high = np.divide(high, total, out=np.zeros_like(high), where=total > 0)
     return [r for r in range(len(low)) if high[r] > 0 and up(shares_high[r]) >= shares_low.max()]
@@ -144,7 +145,7 @@ def _dominant(box: Box, user: int) -> list[int]:
 
 def _cell(box: Box, dominant: Mapping[int, int]) -> Ranges:
     """Return the ranges of a cell; a dominant resource of -1 leaves the demands as they are."""
-    low, high, total = box.ranges.low["demands"].copy(), box.ranges.high["demands"].copy(), box.instance.total_capacity
+    low, high, total = box.ranges.low["demands"].copy(), box.ranges.high["demands"].copy(), box.total_capacity
     for user, r in dominant.items():
         if r < 0:
             continue

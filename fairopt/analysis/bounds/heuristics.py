@@ -29,7 +29,7 @@ from fairopt.analysis.bounds.filled import Polytope, at_least, at_most
 from fairopt.analysis.bounds.optima import own_caps
 from fairopt.analysis.bounds.safe_programs import SafeProgram, down, up
 from fairopt.errors import NoSolution, Unsupported
-from fairopt.instance import BoolArray, FloatArray, Instance
+from fairopt.instance import BoolArray, FloatArray
 from fairopt.models import Notion
 from fairopt.scheduling.baselines import Baseline, Case
 from fairopt.scheduling.baselines.pop import POP
@@ -222,8 +222,10 @@ class LargestTotal:
         return max(0.0, -bound)
 
 
-def bounded(notion: Notion, baseline: Baseline | None, instance: Instance) -> Heuristic | None:
-    """Return the heuristic that a notion is, or a baseline of it; None if it has no bound.
+def bounded(notion: Notion, baseline: Baseline | None, box: Box) -> Heuristic | None:
+    """Return the heuristic that a notion is, or a baseline of it; None if it has no bound. The box has been checked.
+
+    Parts are dealt on an instance of the box, of which each user can run tasks: the instance that the box is made of need not be one.
 
     Raises
     ------
@@ -234,11 +236,11 @@ def bounded(notion: Notion, baseline: Baseline | None, instance: Instance) -> He
     if isinstance(baseline, POP) and notion.name in SHARES:
         if baseline.split:
             raise Unsupported('a bound is known for "pop" with one deal of whole users; leave split out')
-        dealt = baseline.dealt(Case.of(instance, notion, "rdm"))
+        dealt = baseline.dealt(Case.of(box.at(box.ranges.low), notion, "rdm"))
         return LeximinOfParts(notion, tuple(map(int, dealt.argmax(axis=1))), baseline.parts)
     if baseline is not None:
         return None
-    return LeximinOfParts(notion, (0,) * instance.n_users) if notion.name in SHARES else known.get(notion.name)
+    return LeximinOfParts(notion, (0,) * box.instance.n_users) if notion.name in SHARES else known.get(notion.name)
 
 
 KNOWN = ("uniform", "per-server-drf", "efficiency", *SHARES, "drfh:pop", "drfh:first-fit")

@@ -256,7 +256,8 @@ def _bounded(subject: Subject, box: Box, objective: Objective, asked: Asked) -> 
     if subject.notion is not None and of_right_hand_sides(box, notion, subject.notion, subject.baseline, measure):
         return _OneProgram(RightHandSides.of(box, notion), subject.baseline, _Valued(box, objective))
     check_notion(notion, measure)
-    heuristic = None if subject.notion is None else bounded(subject.notion, subject.baseline, box.instance)
+    box.check()
+    heuristic = None if subject.notion is None else bounded(subject.notion, subject.baseline, box)
     if subject.schedule is not None and subject.schedule[0].name in SHARES and subject.schedule[1] in PLACEMENTS:
         heuristic = Filling(subject.schedule[0], subject.schedule[1] == PLACEMENTS[0])
     if heuristic is None:
@@ -265,7 +266,6 @@ def _bounded(subject: Subject, box: Box, objective: Objective, asked: Asked) -> 
             'against "efficiency" with measure="total", for efficiency, efficiency:pop and efficiency:pinning. '
             "Without bound=True, bad instances of any schedule are searched for"
         )
-    box.check()
     return Course(Regrets(box, heuristic, notion, measure), _Valued(box, objective), asked.gap)
 
 

@@ -92,7 +92,7 @@ def test_a_heuristic_gives_no_less(name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     subject = Subject.of(name)
     assert subject.notion is not None
-    heuristic = bounded(subject.notion, subject.baseline, box.instance)
+    heuristic = bounded(subject.notion, subject.baseline, box)
     assert heuristic is not None
     found = Enclosure.of(box, box.ranges, fo.NOTIONS["drfh"]())
     least = np.array([heuristic.share(box, box.ranges, found, n) for n in range(3)])
@@ -110,7 +110,7 @@ def test_the_ends_meet_at_a_point(name: str) -> None:
     box = Box.of(instance, {"demands": (instance.demands, instance.demands)})
     subject = Subject.of(name)
     assert subject.notion is not None
-    heuristic = bounded(subject.notion, subject.baseline, instance)
+    heuristic = bounded(subject.notion, subject.baseline, box)
     assert heuristic is not None
     found = Enclosure.of(box, box.ranges, fo.NOTIONS["drfh"]())
     own, exact = subject.run(instance), fo.solve(instance, "drfh")

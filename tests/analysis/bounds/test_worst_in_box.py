@@ -128,6 +128,31 @@ def test_it_goes_on_from_where_it_was_stopped(tmp_path: Path) -> None:
         fo.worst_case("uniform", "drfh", **asked)
 
 
+@pytest.mark.parametrize("measure", ["level", "user"])
+def test_a_cluster_without_a_resource_that_the_box_has(measure: str) -> None:
+    """By hand: one server of (6, 6), demands of (2, 1) and (1, 2). Half a server runs 1.5 tasks, and together they run 2 each."""
+    cluster = fo.Instance([[10, 0]], [[1, 1], [1, 1]])
+    vary = {"capacities": (6, 6), "demands": (1, 2)}
+    worst = fo.worst_case("uniform", "drfh", cluster=cluster, vary=vary, measure=measure, bound=True, gap=0.02)
+    assert worst.value == pytest.approx(0.25)
+    assert 0.25 <= (worst.bound or 0) <= 0.28
+
+
+def test_parts_are_dealt_on_an_instance_of_the_box() -> None:
+    """The user who demands nothing in the cluster is in no part there; in each instance of the box it is in one."""
+    held = fo.Instance([[10]], [[1], [0], [1], [1]], tasks=[10] * 4, weights=[3, 3, 1, 1])
+    in_box = held.replace(demands=np.ones((4, 1)))
+    regrets = []
+    for seed in range(8):
+        pop = f"drfh:pop:parts=2:seed={seed}"
+        worst = fo.worst_case(pop, "drfh", cluster=held, vary={"demands": (1, 1.001)}, bound=True, gap=0.05)
+        regrets.append(fo.regret(fo.schedule(in_box, pop), "drfh").level)
+        assert (regrets[-1] or 0) <= (worst.bound or 0) + 1e-7
+        assert (worst.bound or 0) <= (regrets[-1] or 0) + 0.1
+    assert max(regrets) == pytest.approx(1 / 3)  # with weights of 3 and 3 in one part: levels of 5/6 and 10/8
+    assert min(regrets) == pytest.approx(0)
+
+
 def test_a_time_limit_gives_both_ends() -> None:
     """However short it is: one part is bounded at least. And progress tells both ends."""
     seen: list[tuple[int, float, float]] = []
