@@ -194,9 +194,11 @@ def bound_by_one_program(sides: RightHandSides, baseline: Baseline | None, time_
         The program was not solved.
     """
     model, columns = _Model(), sides.worth.size
-    least = sides.total(sides.low)
+    least = sides.total(sides.low) if columns else 0.0
     if least <= 0:
-        raise InvalidInstance('at the smallest numbers no task can run at all, so the regret has no meaning; give larger ones for "tasks"')
+        raise InvalidInstance(
+            "at the smallest numbers no task can run at all, so the regret has no meaning; give larger tasks or capacities"
+        )
     scale = model.variables(np.array([(1 + _TOLERANCE) / least]))[0]
     model.row({scale: sides.total(sides.high) * (1 + _TOLERANCE)}, 1.0, np.inf)
     most = sides.high * model.largest[scale]

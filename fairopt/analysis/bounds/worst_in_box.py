@@ -34,13 +34,14 @@ from fairopt.analysis.bounds.kept import Kept
 from fairopt.analysis.bounds.optima import check_notion, has_one_level
 from fairopt.analysis.bounds.right_hand_sides import RightHandSides, bound_by_one_program, of_right_hand_sides
 from fairopt.analysis.regrets import Regret
-from fairopt.analysis.worst_cases.objective import Objective, Schedule, Subject, has_whole_optimum
+from fairopt.analysis.worst_cases.objective import MEASURES, Objective, Schedule, Subject, has_whole_optimum
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import BoolArray, Instance
 from fairopt.models import Notion
 from fairopt.results import finite, plain, result
 from fairopt.scheduling.baselines import Baseline
 from fairopt.solving import notion_of
+from fairopt.validation import check_time_limit, check_whole_number, check_yes_or_no, is_number
 from fairopt.wording import did_you_mean, figure, joined, plural
 
 __all__ = ["Asked", "WorstCaseInBox", "worst_in_box"]
@@ -159,9 +160,18 @@ class Asked:
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
+        for word, value, least in (("seed", self.seed, 0), ("tries", self.tries, 1)):
+            check_whole_number(word, value, least)
+        check_time_limit(self.time_limit)
+        for word in ("bound", "exact"):
+            check_yes_or_no(word, getattr(self, word))
+        if self.measure is not None and self.measure not in MEASURES and not self.bound:
+            raise Unsupported(
+                f'there is no measure "{self.measure}"{did_you_mean(self.measure, MEASURES)}; there are {", ".join(MEASURES)}'
+            )
         if self.bound and self.measure is not None and self.measure not in BOUNDED:
             raise Unsupported(f'"{self.measure}" has no bound{did_you_mean(self.measure, BOUNDED)}; use measure="level", "user" or "total"')
-        if not (isinstance(self.gap, int | float) and 0 <= self.gap < 1):
+        if not (is_number(self.gap) and 0 <= self.gap < 1):
             raise Unsupported(f"gap is {self.gap!r}; give how far apart both ends may stay, >= 0 and < 1, such as 0.001")
         if self.bound and self.integral:
             raise Unsupported("no bound is known against the optimum of whole tasks; leave out integral=True")

@@ -78,6 +78,7 @@ def test_no_sampled_instance_beats_the_bound(heuristic: str) -> None:
         ({"cluster": NETWORK.replace(weights=[1, 2, 1])}, "the weights of users differ"),
         ({"cluster": NETWORK.replace(rules=["x['a to b'] >= 1"])}, "rules"),
         ({"vary": {"tasks": (0, 10)}}, "at the smallest numbers no task can run at all"),
+        ({"cluster": fo.Instance([[4, 0]], [[1, 1]]), "vary": {"tasks": (1, 2)}}, "give larger tasks or capacities"),
         ({"resume": "x"}, "leave resume out"),
         ({"measure": "level"}, 'no bound is known against "efficiency"'),
         ({"schedule": "efficiency:geometric-binning"}, None),

@@ -142,13 +142,13 @@ def test_parts_are_dealt_on_an_instance_of_the_box() -> None:
     """The user who demands nothing in the cluster is in no part there; in each instance of the box it is in one."""
     held = fo.Instance([[10]], [[1], [0], [1], [1]], tasks=[10] * 4, weights=[3, 3, 1, 1])
     in_box = held.replace(demands=np.ones((4, 1)))
-    regrets = []
+    regrets: list[float] = []
     for seed in range(8):
         pop = f"drfh:pop:parts=2:seed={seed}"
         worst = fo.worst_case(pop, "drfh", cluster=held, vary={"demands": (1, 1.001)}, bound=True, gap=0.05)
-        regrets.append(fo.regret(fo.schedule(in_box, pop), "drfh").level)
-        assert (regrets[-1] or 0) <= (worst.bound or 0) + 1e-7
-        assert (worst.bound or 0) <= (regrets[-1] or 0) + 0.1
+        regrets.append(fo.regret(fo.schedule(in_box, pop), "drfh").level or 0.0)
+        assert regrets[-1] <= (worst.bound or 0) + 1e-7
+        assert (worst.bound or 0) <= regrets[-1] + 0.1
     assert max(regrets) == pytest.approx(1 / 3)  # with weights of 3 and 3 in one part: levels of 5/6 and 10/8
     assert min(regrets) == pytest.approx(0)
 
@@ -189,6 +189,13 @@ def test_a_time_limit_gives_both_ends() -> None:
         ({"notion": "drfh:only=resource-1"}, "no bound is known where resources count differently"),
         ({"notion": None}, 'name the notion that "uniform" is held to'),
         ({"measure": "leximin"}, '"leximin" has no bound; use measure="level", "user" or "total"'),
+        ({"measure": "levle", "bound": False}, 'there is no measure "levle" (did you mean "level"?)'),
+        ({"time_limit": "x"}, "time_limit is 'x'"),
+        ({"time_limit": -1}, "time_limit is -1"),
+        ({"seed": "x"}, "seed is 'x'; give a whole number >= 0"),
+        ({"tries": 0, "bound": False}, "tries is 0; give a whole number >= 1"),
+        ({"bound": "yes"}, "bound is 'yes'"),
+        ({"gap": float("nan")}, "gap is nan"),
         ({"gap": 2}, "gap is 2; give how far apart"),
         ({"integral": True}, "no bound is known against the optimum of whole tasks"),
         ({"users": 5}, "with a cluster, users cannot be given"),
