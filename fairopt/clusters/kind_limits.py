@@ -15,14 +15,15 @@ in different limits are users of their own (`fairopt.clusters.shapes.Tasks.kind`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from fairopt.clusters.shapes import APART
 from fairopt.instance import Instance
 from fairopt.instance.limits import Limit
+from fairopt.instance.tolerances import FITS
 
-__all__ = ["Counts", "KindLimits"]
+__all__ = ["Counts", "KindLimits", "broken"]
 
 
 class Counts(NamedTuple):
@@ -35,6 +36,29 @@ class Counts(NamedTuple):
     bound: float
     resource: str = ""
     amount: float = 1.0
+
+
+def broken(counts: Sequence[Counts], demand: Mapping[str, float], tasks: float) -> str:
+    """Return the name of a limit that a job breaks by itself, so that it can never start; empty: none.
+
+    A limit of 0 closes its jobs out, and is none of these: they stay in the instance, with nothing.
+
+    Parameters
+    ----------
+    demand : mapping
+        What the whole job demands, by resource.
+    tasks : float
+        How many tasks it is.
+
+    Examples
+    --------
+    >>> broken([Counts("queue/short cpu", 10, "cpu"), Counts("queue/short jobs", 0, amount=0.5)], {"cpu": 16}, 2)
+    'queue/short cpu'
+    """
+    for each in counts:
+        if (demand.get(each.resource, 0.0) if each.resource else each.amount * tasks) > each.bound * (1 + FITS) > 0:
+            return each.name
+    return ""
 
 
 class KindLimits:

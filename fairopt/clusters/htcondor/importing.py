@@ -43,7 +43,7 @@ from fairopt.clusters.htcondor.priorities import read_priorities
 from fairopt.clusters.htcondor.requirements import Requirements
 from fairopt.clusters.htcondor.slots import Slot, read_slot, servers_of
 from fairopt.clusters.imported import Import
-from fairopt.clusters.kind_limits import Counts, KindLimits
+from fairopt.clusters.kind_limits import Counts, KindLimits, broken
 from fairopt.clusters.running import Name
 from fairopt.clusters.shapes import SOMEWHERE, Tasks
 from fairopt.errors import InvalidInstance
@@ -138,13 +138,19 @@ def import_htcondor(
     extra = sorted({name for job in able for name in job.demand} - set(_FIRST))
     resources = [*_FIRST, *extra]
     where = Requirements(servers)
-    place, kinds, unlimited = [], [], Counter[str]()
+    place, kinds, unlimited, startable = [], [], Counter[str](), []
     for job in able:
-        place.append(where.row(job.ad.values))
         bounds = {name: bound_of(name, most) for name in job.limits}
         counts = [Counts(f"concurrency/{name}", bound, amount=job.limits[name]) for name, bound in bounds.items() if bound is not None]
+        never = "" if job.holds else broken(counts, job.demand, job.number)
+        if never:
+            account.leave_out("job", job.where, f"counts more than all of the limit {never}, so it can never start")
+            continue
+        startable.append(job)
+        place.append(where.row(job.ad.values))
         unlimited.update(name for name, bound in bounds.items() if bound is None)
         kinds.append(limits.kind(" ".join(f"{amount:g} {name}" for name, amount in job.limits.items()), counts))
+    able = startable
     where.note(account)
     _note(able, unlimited, account)
     running: list[tuple[int, int, float]] = []

@@ -1,0 +1,39 @@
+"""Pools of public reports and how-tos about HTCondor: from its ads to the right numbers, worked out by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.htcondor_ads import import_ads, job, slot
+
+import fairopt as fo
+
+
+def many(number: int, owner: str, /, count: int = 60, **attributes: Any) -> list[dict[str, Any]]:
+    """Return jobs of one cluster that wait."""
+    return [job(number, owner, memory=1, **attributes) | {"ProcId": process} for process in range(count)]
+
+
+def tasks(found: fo.Import) -> dict[str, float]:
+    """Return the exact number of jobs of each owner that run."""
+    return dict(zip(found.owners, fo.solve(found.instance, "drfh").tasks_per_user, strict=True))
+
+
+def test_defaults_of_kinds_of_concurrency_limits(tmp_path: Path) -> None:
+    """license.west and filer.south have limits of their own, other licences and filers those of their kind, and all else that of all."""
+    config = "CONCURRENCY_LIMIT_DEFAULT = 15\nCONCURRENCY_LIMIT_DEFAULT_license = 30\nCONCURRENCY_LIMIT_DEFAULT_filer = 75\n"
+    names = ["license.north", "license.west", "filer.north", "filer.south", "other"]
+    jobs = [ad for n, name in enumerate(names) for ad in many(n, name.replace(".", "_"), 99, ConcurrencyLimits=name)]
+    found = import_ads(tmp_path, [slot("slot1@w1", 500)], jobs, f"{config}license.west_LIMIT = 45\nfiler.south_LIMIT = 150\n")
+    assert tasks(found) == pytest.approx({"license_north": 30, "license_west": 45, "filer_north": 75, "filer_south": 99, "other": 15})
+
+
+def test_units_of_file_servers(tmp_path: Path) -> None:
+    """100 units a server: a takes 1 of one, b 5 of it and 1 of another: both 100 / 6. A job of 150 units never starts, and takes none."""
+    jobs = many(1, "a", ConcurrencyLimits="nfs18:1") + many(2, "b", ConcurrencyLimits="nfs18:5,NFS19")
+    jobs += many(3, "c", 1, ConcurrencyLimits="nfs19:150")
+    found = import_ads(tmp_path, [slot("slot1@w1", 100)], jobs, "NFS18_LIMIT = 100\nNFS19_LIMIT = 100\n")
+    assert tasks(found) == pytest.approx({"a": 100 / 6, "b": 100 / 6})
+    assert [each.why for each in found.left_out] == ["counts more than all of the limit concurrency/nfs19, so it can never start"]
