@@ -18,7 +18,8 @@ from fairopt.files import read_text
 __all__ = ["Priority", "read_priorities"]
 
 FACTOR = 1000.0  # DEFAULT_PRIO_FACTOR
-_ROW = re.compile(r"(?m)^\s*(\S+@\S+)\s+([0-9.]+)\s+([0-9.]+)\s")
+_ROW = re.compile(r"(?m)^\s*(\S+@\S+)\s+([0-9.]+)\s+([0-9.]+)(?:\s+([0-9.]+))?\s")
+_REAL = re.compile(r"\bReal\b")  # in the header: a column between the effective priority and the factor, with -all
 _LONG = re.compile(r'(?m)^(Name|Priority|PriorityFactor|Ceiling|Floor)(\d+)\s*=\s*"?([^"\n]+)"?\s*$')
 
 
@@ -66,9 +67,9 @@ def read_priorities(path: str | os.PathLike[str]) -> list[Priority]:
     text = read_text(Path(path))
     if text.lstrip().startswith(("[", "{")):
         return [_of_ad(ad) for ad in read_ads(path, "priorities")]
-    rows: list[dict[str, str]] = [
-        {"Name": name, "Priority": effective, "PriorityFactor": factor} for name, effective, factor in _ROW.findall(text)
-    ]
+    first = _ROW.search(text)
+    column = 3 if first and _REAL.search(text, 0, first.start()) else 2
+    rows: list[dict[str, str]] = [{"Name": row[0], "Priority": row[1], "PriorityFactor": row[column]} for row in _ROW.findall(text)]
     if not rows:
         fields: dict[str, dict[str, str]] = {}
         for key, number, value in _LONG.findall(text):

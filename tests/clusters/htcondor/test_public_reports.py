@@ -37,3 +37,20 @@ def test_units_of_file_servers(tmp_path: Path) -> None:
     found = import_ads(tmp_path, [slot("slot1@w1", 100)], jobs, "NFS18_LIMIT = 100\nNFS19_LIMIT = 100\n")
     assert tasks(found) == pytest.approx({"a": 100 / 6, "b": 100 / 6})
     assert [each.why for each in found.left_out] == ["counts more than all of the limit concurrency/nfs19, so it can never start"]
+
+
+@pytest.mark.parametrize("option", ["", "-all"])
+def test_factors_of_users_in_both_tables(tmp_path: Path, option: str) -> None:
+    """B's factor is 4 times that of A, so A has 80 of 100 cores; with -all a column of real priorities is before that of factors."""
+    real = (" Real    ", "Priority ", "    50.00", "     0.50") if option else ("", "", "", "")
+    table = (
+        f"Last Priority Update: 11/28 10:00\n                   Effective  {real[0]} Priority   Res   Total Usage  Time Since Requested\n"
+        f"User Name           Priority  {real[1]}  Factor   In Use (wghted-hrs) Last Usage Resources\n"
+        "------------------ ------------ -------- --------- ------ ------------ ---------- ----------\n"
+        f"A@x                       50.00{real[2]}       1.00      0         0.00    0+00:01          0\n"
+        f"B@x                        2.00{real[3]}       4.00      0         0.00    0+00:01          0\n"
+        "------------------ ------------ -------- --------- ------ ------------ ---------- ----------\n"
+        "Number of users: 2                               0         0.00    0+23:59          0\n"
+    )
+    found = import_ads(tmp_path, [slot("slot1@w1", 100)], many(1, "A", 99) + many(2, "B", 99), priorities=table)
+    assert tasks(found) == pytest.approx({"A": 80, "B": 20})
