@@ -57,18 +57,23 @@ def _read(path: Path, command: str) -> Part:
 
 
 def _with_all_limits(entries: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return entries by name; PBS writes each limit of an attribute under the name again.
+    """Return entries by name; PBS writes each limit of an attribute under the name again, and older versions each record of a list.
 
     >>> _with_all_limits([("max_run", "[o:PBS_ALL=8]"), ("max_run", "[u:ann=2]"), ("started", "True")])
     {'max_run': '[o:PBS_ALL=8],[u:ann=2]', 'started': 'True'}
+    >>> _with_all_limits([("Jobs", {"1.head": {"job_state": "Q"}}), ("Jobs", {"2.head": {"job_state": "R"}})])
+    {'Jobs': {'1.head': {'job_state': 'Q'}, '2.head': {'job_state': 'R'}}}
     """
     found = dict(entries)
     if len(found) < len(entries):
         limits: dict[str, list[str]] = {}
+        records: dict[str, dict[str, Any]] = {}
         for name, value in entries:
             if isinstance(value, str) and value.startswith("["):
                 limits.setdefault(name, []).append(value)
-        found |= {name: ",".join(values) for name, values in limits.items()}
+            elif isinstance(value, dict):
+                records.setdefault(name, {}).update(value)
+        found |= records | {name: ",".join(values) for name, values in limits.items()}
     return found
 
 
