@@ -32,7 +32,7 @@ from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.assembly import Demand, Nodes, assemble
 from fairopt.clusters.fields import Seen
 from fairopt.clusters.imported import Import
-from fairopt.clusters.kind_limits import KindLimits
+from fairopt.clusters.kind_limits import KindLimits, broken
 from fairopt.clusters.pbs.fields import JOB, NODE, QUEUE, SERVER
 from fairopt.clusters.pbs.jobs import OWNERS, Job, Task, read_job, tasks_of
 from fairopt.clusters.pbs.nodes import Host, hosts_of, read_vnode, sizes_in
@@ -138,6 +138,7 @@ def import_pbs(
     defaults = dict(next(iter(of_server.values())).defaults) if of_server else {}
     learned = _given(able)
     wide: Counter[str] = Counter()
+    startable: list[Job] = []
     for job in able:
         queue = job.whose["queue"]
         own = defaults | (of_queue[queue].defaults if queue in of_queue else {})
@@ -150,13 +151,19 @@ def import_pbs(
             if holder is not None
             for each in limits_of(job, holder, total, demanded)
         ]
+        whole = {name: sum(task.amounts.get(name, 0.0) * task.number for task in found) for name in demanded}
+        never = broken(counts, whole, total) if job.waiting and not job.running else ""
+        if never:
+            account.leave_out("job", job.where, f"asks for more than all that {never} allows, so it can never start", job.waiting)
+            continue
+        startable.append(job)
         word = " ".join(dict.fromkeys([*(job.whose[each] for each in ("queue", "user") if each != users), *job.wide]))
         kind = limits.kind(f"{word} in {plural(total, 'task')}" if total > 1 else word, counts)
         counted = {each.name.rpartition(" ")[2] for each in counts}
         wide.update(name for name in job.wide if server is None and name not in counted | set(resources))
         for task in found:
             groups.add(job, task, kind, Name(job.name, job.name if total > 1 else ""))
-    _note(able, wide, set(places.host_of), account)
+    _note(startable, wide, set(places.host_of), account)
     places.note(account)
     sizes = sizes_in(listed)
     imported = assemble(

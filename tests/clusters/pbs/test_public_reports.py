@@ -1,0 +1,66 @@
+"""Clusters of public reports about PBS: from the text of its tools to the right numbers, worked out by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.pbs_records import HEAD, import_records, job, vnode
+
+import fairopt as fo
+from fairopt.clusters.pbs.reading import read_listing
+
+QUEUE = {"queue_type": "Execution", "started": "True", "enabled": "True"}
+
+
+def many(user: str, select: str = "1:ncpus=1", **fields: Any) -> Any:
+    """Return an array of twenty jobs that wait."""
+    return job(f"{user}[]", select, user, "B", array="True", array_state_count="Queued:20 Running:0 Exiting:0 Expired:0 ", **fields)
+
+
+def tasks(found: fo.Import) -> dict[str, float]:
+    """Return the exact number of tasks of each owner."""
+    held = dict.fromkeys(found.owners, 0.0)
+    for owner, number in zip(found.owners, fo.solve(found.instance, "drfh").tasks_per_user, strict=True):
+        held[owner] += number
+    return held
+
+
+def test_a_job_beyond_what_its_user_may_have(tmp_path: Path) -> None:
+    """10 CPUs a user: a job of two chunks of 8 never starts, and has no part of them; one of 4 and one of 6 do."""
+    queues = [("workq", QUEUE | {"max_run_res": {"ncpus": "[u:PBS_GENERIC=10]"}})]
+    jobs = [job(1, "2:ncpus=8"), job(2, "1:ncpus=4"), job(3, "1:ncpus=6"), many("ben")]
+    found = import_records(tmp_path, [vnode("a", 64)], jobs, queues)
+    assert tasks(found) == pytest.approx({"ann": 2, "ben": 10})
+    whose = "queue/workq of user ann cpu"
+    assert [each.why for each in found.left_out] == [f"asks for more than all that {whose} allows, so it can never start"]
+    assert not any("several chunks" in note for note in found.notes)
+
+
+def test_a_job_beyond_what_its_user_may_have_that_runs(tmp_path: Path) -> None:
+    """It started before the limit was set, and stays."""
+    queues = [("workq", QUEUE | {"max_run_res": {"ncpus": "[u:PBS_GENERIC=4]"}})]
+    runs = job(1, "1:ncpus=8", state="R", exec_vnode="(a:ncpus=8)")
+    found = import_records(tmp_path, [vnode("a", 64)], [runs], queues)
+    assert not found.left_out
+    assert found.current is not None
+    assert found.current.tasks.sum() == 1
+
+
+@pytest.mark.parametrize("repeated", [True, False])
+def test_every_list_of_jobs_counts(tmp_path: Path, repeated: bool) -> None:
+    """Older versions write the name of the list before each job that they were asked for."""
+    jobs = [json.dumps(record) for _, record in (job(1), job(2, user="ben"))]
+    between = '}, "Jobs": {' if repeated else ", "
+    (tmp_path / "jobs.json").write_text(f'{{"pbs_version": "18.1.2", "Jobs": {{"1.head": {jobs[0]}{between}"2.head": {jobs[1]}}}}}')
+    assert list(read_listing(tmp_path / "jobs.json", "Jobs")) == ["1.head", "2.head"]
+
+
+def test_values_of_variables_that_are_no_numbers(tmp_path: Path) -> None:
+    """What looks like a number is written without quotes: foo=005."""
+    text = json.dumps(HEAD | {"Jobs": dict([many("ann", Variable_List={"foo": "@"})])}).replace('"@"', "005")
+    (tmp_path / "jobs.json").write_text(text)
+    (tmp_path / "nodes.json").write_text(json.dumps(HEAD | {"nodes": dict([vnode("a")])}))
+    assert tasks(fo.import_pbs(tmp_path / "nodes.json", tmp_path / "jobs.json")) == pytest.approx({"ann": 8})
