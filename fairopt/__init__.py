@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from fairopt.simulation.priorities import PriorityExplanation, explain_priority
     from fairopt.simulation.side_by_side import SideBySide, compare_over_time
     from fairopt.simulation.simulating import simulate
+    from fairopt.simulation.studying import study_over_time
     from fairopt.simulation.whole_period import period_bound
     from fairopt.slurm.exporting import export_slurm
     from fairopt.slurm.importing import import_slurm
@@ -170,6 +171,7 @@ __all__ = [
     "simulate",
     "solve",
     "study",
+    "study_over_time",
     "study_table",
     "tasks",
     "to_cvxpy",
@@ -232,6 +234,7 @@ __getattr__ = door(  # a name is imported when it is first used, so that ``impor
         "simulation.priorities": ["PriorityExplanation", "explain_priority"],
         "simulation.side_by_side": ["SideBySide", "compare_over_time"],
         "simulation.simulating": ["simulate"],
+        "simulation.studying": ["study_over_time"],
         "simulation.whole_period": ["period_bound"],
         "clusters.htcondor.importing": ["import_htcondor"],
         "clusters.pbs.importing": ["import_pbs"],

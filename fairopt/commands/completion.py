@@ -154,3 +154,17 @@ queues = _of_instance(_names_of_queues)
 names_of_users_and_queues = _of_instance(lambda instance: [*instance.users, *_names_of_queues(instance)])
 resources = _of_instance(lambda instance: instance.resources)
 servers = _of_instance(lambda instance: instance.servers)
+
+
+def _simulated() -> list[str]:
+    """Return schedulers of simulations."""
+    from fairopt.simulation.schedulers import schedulers
+
+    return [*dict.fromkeys([*(each.example for each in schedulers() if each.kind != "own"), *_schedules()])]
+
+
+simulated = words(_simulated)
+"""Completes one scheduler of a simulation."""
+
+listed_simulated = words(_simulated, listed=True)
+"""Completes a list of them."""

@@ -15,10 +15,8 @@ from fairopt.commands.crews import Address, Backend, Workers
 from fairopt.commands.options import Billing, ClusterChanges, Json, Partitions, Resume, Usage, billed, read_instance
 from fairopt.commands.outputs import Written
 from fairopt.commands.retired import warn_retired
-from fairopt.files import first_line
-from fairopt.histories.reading import kind_of
+from fairopt.commands.traces import Gangs, Lenient, read_trace
 from fairopt.reporting import tables
-from fairopt.wording import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +39,7 @@ def simulate(
         list[str] | None,
         typer.Option(
             metavar="ID",
-            autocompletion=completion.words(_known_schedulers),
+            autocompletion=completion.simulated,
             help="How clusters schedule: fifo, backfill (EASY), fairtree:half_life=7d (Slurm), priority:half_life=1d (HTCondor; it counts "
             "cores, or the resource of priority:unit=gpu), maui:interval=1d:depth=7:decay=0.8 (Maui, Moab). Greedy: CRITERION:PLACEMENT, "
             "such as drfh:best-fit. Exact at every event (divisible tasks): a notion, such as drfh; with a memory, drfh:half_life=1h, "
@@ -65,13 +63,7 @@ def simulate(
     regret: Annotated[
         int, typer.Option(metavar="N", help="Number of moments at which the running tasks are compared with the exact allocation.")
     ] = 0,
-    gangs: Annotated[
-        bool,
-        typer.Option(
-            "--gangs",
-            help="For a log in the Standard Workload Format: all processors of a job start at one instant. (Tables have a column gang.)",
-        ),
-    ] = False,
+    gangs: Gangs = False,
     reference: Annotated[
         str | None,
         typer.Option(
@@ -87,7 +79,7 @@ def simulate(
     workers: Workers = 1,
     backend: Backend = "loky",
     address: Address = None,
-    lenient: Annotated[bool, typer.Option("--lenient", help="Leave out bad rows, and count them.")] = False,
+    lenient: Lenient = False,
     changes: ClusterChanges = None,
     as_json: Json = False,
     by: Annotated[
@@ -139,29 +131,7 @@ def simulate(
     instance = read_instance(cluster, changes)
     if by == "queue" and not instance.queues:
         raise typer.BadParameter(f"{cluster} has no queues; use job, user or time", param_hint="--by")
-    swf, gavel = trace.name.lower().removesuffix(".gz").endswith(".swf"), _is_gavel(trace)
-    if (swf or gavel) and events is not None:
-        what = "a log in the Standard Workload Format" if swf else "a table of Gavel"
-        raise typer.BadParameter(f"events cannot be combined with {what}; leave --events out", param_hint="--events")
-    if gangs and not swf:
-        raise typer.BadParameter("a table marks gangs in its column gang; leave --gangs out", param_hint="--gangs")
-    if not swf and _is_log(trace):
-        raise typer.BadParameter(
-            f"{trace} is the log of a scheduler, which fairopt history judges; to simulate its jobs, give a table of them (.csv with the "
-            "columns user, submit_s, run_s, tasks and one a resource) or a log in the Standard Workload Format (.swf)",
-            param_hint="FILE",
-        )
-
-    def read() -> fo.Trace:
-        if swf:
-            return fo.trace_swf(trace, memory="memory" in instance.resources, gangs=gangs, lenient=lenient)
-        if gavel:
-            return fo.trace_gavel(trace, lenient=lenient)
-        return fo.load_trace(trace, cluster=instance, events=events, lenient=lenient)
-
-    jobs = work(f"reading {trace}", read)
-    if jobs.left_out:
-        say("warning", f"{plural(len(jobs.left_out), 'row')} left out; the first: {jobs.left_out[0]}")
+    jobs = read_trace(trace, instance, events=events, gangs=gangs, lenient=lenient)
     bar = Bar("tasks", jobs.n_tasks)
     ended = threading.Event()
     schedulers, bill = scheduler or ["drfh:best-fit"], billed(billing, partitions)
@@ -230,13 +200,6 @@ def simulate(
     hand_over(found.to_dict, lambda: _rows(found, by or "job"), lambda width: tables.simulation_blocks(found), form, output)
 
 
-def _known_schedulers() -> list[str]:
-    """Return what completes ``--scheduler``."""
-    from fairopt.simulation.schedulers import schedulers
-
-    return [*dict.fromkeys(each.example for each in schedulers() if each.kind != "own"), *completion.schedules(None, "")]  # type: ignore[arg-type]
-
-
 def _rows(found: fo.Simulation, by: str) -> pd.DataFrame:
     """Return the table of --by."""
     if by == "job":
@@ -248,19 +211,3 @@ def _tell_how_to_go_on(folder: Path | None, complete: bool, written: bool) -> No
     if folder is not None and not complete:
         force = " and --force, which replaces what this run writes" if written else ""
         say("stopped", f"the same command continues from there, with what {folder} has{force}")
-
-
-def _is_gavel(path: Path) -> bool:
-    """Return whether a file is a table of jobs of Gavel, which have steps and no duration."""
-    columns = first_line(path)
-    return b"total_steps" in columns and b"run_s" not in columns
-
-
-def _is_log(path: Path) -> bool:
-    """Return whether a file is what sacct printed, or pods of Kubernetes."""
-    if not path.is_file():
-        return False
-    try:
-        return kind_of(path) in ("sacct", "kubernetes")
-    except fo.InvalidInstance:
-        return False

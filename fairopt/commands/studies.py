@@ -30,6 +30,8 @@ from fairopt.commands.options import (
     words,
 )
 from fairopt.commands.outputs import Written
+from fairopt.commands.simulated_studies import check_options, study_simulations
+from fairopt.commands.traces import Gangs, Lenient
 from fairopt.formats import DOCUMENTS, source_of
 from fairopt.formats.results import rendered
 from fairopt.reporting import tables
@@ -44,6 +46,7 @@ _PAPER = ("tex", "md", "html")  # tables for readers
 
 
 def study(
+    context: typer.Context,
     files: Annotated[
         list[Path] | None,
         typer.Argument(metavar="FILE", help="Instances: .yaml, .json, .xlsx or .ods files, or folders with servers.csv and users.csv."),
@@ -59,6 +62,29 @@ def study(
     notions: Notions = "drfh",
     schedules: Schedules = "",
     seeds: Annotated[int, typer.Option(metavar="N", help="Number of seeds (0 to N - 1), for random instances and random schedules.")] = 1,
+    simulate: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="LOG",
+            help="Simulate the jobs of this file instead, as fairopt simulate does, on each --cluster under each of --schedulers. Can be "
+            "repeated.",
+        ),
+    ] = None,
+    cluster: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="With --simulate: the servers, and the weights of users: an instance file. Can be repeated."),
+    ] = None,
+    schedulers: Annotated[
+        str,
+        typer.Option(
+            metavar="ID,...",
+            autocompletion=completion.listed_simulated,
+            help="With --simulate: schedulers with their memory, such as backfill, fairtree:half_life=7d. See: fairopt schedulers.",
+        ),
+    ] = "",
+    until: Annotated[float | None, typer.Option(metavar="SECONDS", help="With --simulate: stop each simulation at this time.")] = None,
+    gangs: Gangs = False,
+    lenient: Lenient = False,
     integral: Annotated[
         bool, typer.Option("--integral", help="Also compute the best allocation of whole tasks, and measure regret against it.")
     ] = False,
@@ -78,8 +104,8 @@ def study(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Save all rows in study.parquet in this folder. If the study is stopped, or asked for more "
-            "seeds or instances, the same command continues from there.",
+            help="Save all rows in study.parquet in this folder (with --simulate: each simulation). If the study is stopped, or asked for "
+            "more seeds or instances, the same command continues from there.",
         ),
         Written(own=True),
     ] = None,
@@ -121,7 +147,8 @@ def study(
         str | None,
         typer.Option(
             metavar="ID",
-            help="Notion or schedule against which the others are measured: the mean difference to it, seed by seed, with its interval.",
+            help="Notion or schedule against which the others are measured: the mean difference to it, seed by seed, with its interval. "
+            "With --simulate: the notion whose exact simulation is the reference; default: drfh.",
         ),
     ] = None,
     rename: Annotated[
@@ -135,6 +162,7 @@ def study(
     """Run notions and schedules on all instances with all seeds, and print means and standard errors.
 
     With --columns, --mean-digits, --interval, --reference or --rename, the table for a paper is printed instead.
+    With --simulate, a row for each log, cluster, scheduler and seed is printed: slowdowns, finish-time ratios, regret over time, use.
     With --resume, Ctrl-C keeps the finished rows, and the same command continues from them.
     Exit status 3: no row has an allocation; 1: some rows have none.
     """
@@ -143,6 +171,15 @@ def study(
     from fairopt.studies.records import study_data
     from fairopt.studies.sweep import MEASURES, summary
 
+    check_options(context, simulate)
+    if seeds < 1:
+        raise typer.BadParameter("give a number of seeds >= 1", param_hint="--seeds")
+    if simulate:
+        study_simulations(
+            simulate, cluster or [], schedulers, seeds=seeds, reference=reference, until=until, gangs=gangs, lenient=lenient, resume=resume,
+            workers=workers, backend=backend, address=address, as_json=as_json, as_csv=as_csv, table=table,
+        )  # fmt: skip
+        return
     form = choose_form(None, plot, as_json=as_json, as_csv=as_csv)
     kind = table_form(table, "--table", "html")
     asked: dict[str, object] = {"--columns": columns, "--mean-digits": digits, "--interval": interval if interval != "se" else None}
@@ -154,8 +191,6 @@ def study(
     if digits is not None and numbers:
         raise typer.BadParameter(f"{numbers[0]} has all digits; leave it out", param_hint="--mean-digits")
     chosen = words(columns) if columns is not None else None
-    if seeds < 1:
-        raise typer.BadParameter("give a number of seeds >= 1", param_hint="--seeds")
     if not (files or generate):
         raise typer.BadParameter("there are no instances; give files, --generate SPEC, or both", param_hint="FILE")
     if part is not None and resume is None:

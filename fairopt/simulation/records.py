@@ -6,6 +6,7 @@ scheduler only, or only beside the exact simulation, are None where they are not
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,10 +18,12 @@ from fairopt.simulation.baselines.options import half_life_of
 from fairopt.trace import Trace
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from fairopt.simulation.courses import SideBySide
     from fairopt.simulation.result import Simulation
 
-__all__ = ["mean", "one_scheduler", "several_schedulers", "slowdowns"]
+__all__ = ["mean", "one_scheduler", "several_schedulers", "slowdowns", "study_of_simulations"]
 
 _BOUND = 10.0  # seconds, of bounded slowdowns
 _HOUR = 3600.0
@@ -153,6 +156,12 @@ def several_schedulers(found: SideBySide) -> dict[str, Any]:
         "time_s": found.seconds,
     }
     return result("simulate", found.question, found.cluster.units, body)
+
+
+def study_of_simulations(frame: pd.DataFrame, question: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the rows of `fairopt.study_over_time`, and its arguments, as plain data."""
+    rows = [{"name": row.pop("scheduler"), **row} for row in records(frame)]
+    return result("study-over-time", question, {}, {"rows": rows})
 
 
 def _row(name: str, **known: Any) -> dict[str, Any]:

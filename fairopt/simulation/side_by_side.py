@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -30,7 +30,7 @@ from fairopt.trace import Trace
 from fairopt.validation import check_seconds
 from fairopt.wording import figure
 
-__all__ = ["SideBySide", "compare_over_time"]
+__all__ = ["Asked", "SideBySide", "compare_over_time"]
 
 _Done: TypeAlias = Callable[[str, float, int], object]
 
@@ -121,48 +121,17 @@ def compare_over_time(
     words = [spec for spec in schedulers if isinstance(spec, str)]
     if twice := next((spec for k, spec in enumerate(words) if spec in words[:k]), None):
         raise Unsupported(f'the scheduler "{twice}" is there twice; name each once')
-    length = float(trace.submit[-1] - trace.submit[0]) if isinstance(trace, Trace) else 0.0
-    for word, value in (("step", step), ("window", window)):
-        if value is not None:
-            check_seconds(word, value)
-    own_step = step is not None
-    step = step if step is not None else length / _SAMPLES if length > 0 else 1.0
-    window = window if window is not None else length / _WINDOWS if length > 0 else 3600.0
-    keep = None if resume is None else _Kept(Path(resume), trace, cluster, (until, step, *stated(usage, billing)))
-
-    remembering = [spec for spec in [*schedulers, reference] if takes_usage(scheduler_of(spec)[1])]
-    if (usage is not None or billing is not None) and not remembering:
+    asked = Asked.of(trace, cluster, until=until, step=step, window=window, resume=resume, usage=usage, billing=billing)
+    plans = [scheduler_of(spec)[1] for spec in [*schedulers, reference]]  # a wrong word is refused before anything is simulated
+    if (usage is not None or billing is not None) and not any(takes_usage(plan) for plan in plans):
         raise Unsupported(
             "usage and billing are for schedulers with a memory, fairtree, priority, maui, and notions with a half-life; none of these is "
             "compared: leave usage and billing out"
         )
 
-    def course_of(spec: Any, done: _Done | None, stopped: Callable[[], bool] | None) -> Course:
-        name = spec if isinstance(spec, str) else None
-        known: dict[str, Any] = {"usage": usage, "billing": billing} if any(spec is each for each in remembering) else {}
-        if "usage" in known and usage is None and not isinstance(scheduler_of(spec)[1], Baseline):
-            known = {}  # billing is the unit of schedulers of jobs, and of usage from before
-        if keep is not None and name is not None and (kept := keep.read(name)) is not None:
-            return kept
-        report = (lambda now, tasks: done(str(spec), now, tasks)) if done is not None else None
-        state = None if keep is None or name is None else keep.store.folder
-        try:
-            found = simulate(trace, cluster, spec, until=until, step=step, resume=state, done=report, stopped=stopped, **known)
-        except Unsupported as error:
-            if own_step or "a sample every" not in str(error):
-                raise
-            raise Unsupported(
-                f"under {spec}, jobs end far beyond the {figure(length)} s in which they are submitted: too many samples; "
-                "check that demands have the units of the cluster, or give an end or a step (until=, step=)"
-            ) from None
-        course = Course.of(found)
-        if keep is not None and name is not None and course.complete:
-            keep.write(name, course)
-        return course
-
     with Crew(workers, backend, address) as crew:
-        ahead = {} if crew.alone else _ahead(crew, partial(course_of, done=None, stopped=None), [reference, *schedulers], done, stopped)
-    ideal = ahead.pop(0) if 0 in ahead else course_of(reference, done, stopped)
+        ahead = {} if crew.alone else _ahead(crew, asked.course, [reference, *schedulers], done, stopped)
+    ideal = ahead.pop(0) if 0 in ahead else asked.course(reference, done, stopped)
     courses: list[Course] = []
     not_begun: list[str] = []
     for number, spec in enumerate(schedulers, 1):
@@ -171,14 +140,98 @@ def compare_over_time(
         elif courses and stopped is not None and stopped():
             not_begun.append(str(spec))
         else:
-            courses.append(ideal if isinstance(spec, str) and spec == reference else course_of(spec, done, stopped))
-    streams = streams_of(trace, cluster)
-    question: dict[str, Any] = {"schedulers": schedulers, "reference": reference, "until_s": until, "step_s": step, "window_s": window}
+            courses.append(ideal if isinstance(spec, str) and spec == reference else asked.course(spec, done, stopped))
+    question: dict[str, Any] = {"schedulers": schedulers, "reference": reference, "until_s": until}
+    question |= {"step_s": asked.step, "window_s": asked.window}
     question |= {word: value for word, value in (("usage", usage), ("billing", billing)) if value is not None}
-    return SideBySide(
-        trace, cluster, streams.users, streams.weights, tuple(courses), ideal, window, tuple(not_begun),
-        seconds=time.perf_counter() - began, question=plain(question),
-    )  # fmt: skip
+    found = asked.side_by_side(courses, ideal, not_begun)
+    return replace(found, seconds=time.perf_counter() - began, question=plain(question))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What all schedulers on a trace are asked; it travels to workers.
+
+    Attributes
+    ----------
+    trace : Trace
+    cluster : Instance
+    until : float or None
+    step, window : float
+        Seconds between samples, and of a window of Jain's index.
+    own_step : bool
+        Did the user choose the step?
+    usage, billing
+        As `compare_over_time` takes them.
+    keep : _Kept or None
+        Where finished schedulers are kept.
+    """
+
+    trace: Trace
+    cluster: Instance
+    until: float | None
+    step: float
+    window: float
+    own_step: bool
+    usage: UsageLike | None
+    billing: BillingLike
+    keep: _Kept | None
+
+    @classmethod
+    def of(
+        cls,
+        trace: Trace,
+        cluster: Instance,
+        *,
+        until: float | None = None,
+        step: float | None = None,
+        window: float | None = None,
+        resume: Path | str | None = None,
+        usage: UsageLike | None = None,
+        billing: BillingLike = None,
+    ) -> Asked:
+        """Return what is asked, with the defaults that `compare_over_time` says."""
+        length = float(trace.submit[-1] - trace.submit[0]) if isinstance(trace, Trace) else 0.0
+        for word, value in (("step", step), ("window", window)):
+            if value is not None:
+                check_seconds(word, value)
+        own_step = step is not None
+        step = step if step is not None else length / _SAMPLES if length > 0 else 1.0
+        window = window if window is not None else length / _WINDOWS if length > 0 else 3600.0
+        keep = None if resume is None else _Kept(Path(resume), trace, cluster, (until, step, *stated(usage, billing)))
+        return cls(trace, cluster, until, step, window, own_step, usage, billing, keep)
+
+    def course(self, spec: Any, done: _Done | None = None, stopped: Callable[[], bool] | None = None) -> Course:
+        """Return what a scheduler makes of the trace: what is kept of it, or else simulated."""
+        name = spec if isinstance(spec, str) else None
+        plan = scheduler_of(spec)[1]
+        known: dict[str, Any] = {"usage": self.usage, "billing": self.billing} if takes_usage(plan) else {}
+        if "usage" in known and self.usage is None and not isinstance(plan, Baseline):
+            known = {}  # billing is the unit of schedulers of jobs, and of usage from before
+        if self.keep is not None and name is not None and (kept := self.keep.read(name)) is not None:
+            return kept
+        report = (lambda now, tasks: done(str(spec), now, tasks)) if done is not None else None
+        state = None if self.keep is None or name is None else self.keep.store.folder
+        try:
+            found = simulate(
+                self.trace, self.cluster, spec, until=self.until, step=self.step, resume=state, done=report, stopped=stopped, **known
+            )
+        except Unsupported as error:
+            if self.own_step or "a sample every" not in str(error):
+                raise
+            raise Unsupported(
+                f"under {spec}, jobs end far beyond the {figure(float(self.trace.submit[-1] - self.trace.submit[0]))} s in which they are "
+                "submitted: too many samples; check that demands have the units of the cluster, or give an end or a step (until=, step=)"
+            ) from None
+        course = Course.of(found)
+        if self.keep is not None and name is not None and course.complete:
+            self.keep.write(name, course)
+        return course
+
+    def side_by_side(self, courses: Sequence[Course], exact: Course, not_begun: Sequence[str] = ()) -> SideBySide:
+        """Return schedulers with their measures against the exact simulation."""
+        streams = streams_of(self.trace, self.cluster)
+        return SideBySide(self.trace, self.cluster, streams.users, streams.weights, tuple(courses), exact, self.window, tuple(not_begun))
 
 
 def _ahead(

@@ -29,7 +29,7 @@ from fairopt.wording import joined
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Grid", "Source", "difference", "rows_to_come"]
+__all__ = ["Grid", "Source", "difference", "rows_to_come", "seeds_of"]
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class Grid:
         part: PartLike = None,
     ) -> None:
         self.sources = _sources(instances)
-        self.seeds = _seeds(seeds)
+        self.seeds = seeds_of(seeds)
         self.options = options
         self.part = part_of(part)
         self.keys = cells_of(list(self.sources), self.seeds, self.part)
@@ -144,7 +144,8 @@ def _sources(instances: Mapping[str, Source]) -> dict[str, Instance | Callable[[
     return sources
 
 
-def _seeds(seeds: Iterable[int]) -> list[int]:
+def seeds_of(seeds: Iterable[int]) -> list[int]:
+    """Return the seeds of a grid; anything else than several that differ is refused."""
     if not isinstance(seeds, Iterable) or isinstance(seeds, str):
         raise Unsupported(f"seeds is {seeds!r}; give several, such as range(20)")
     chosen = list(seeds)

@@ -109,6 +109,7 @@ PUBLIC = {
     "simulate",
     "solve",
     "study",
+    "study_over_time",
     "study_table",
     "tasks",
     "to_cvxpy",

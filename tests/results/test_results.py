@@ -94,6 +94,7 @@ ELSEWHERE = {
     "given": "a result in Python only",
     "regret": "a result in Python only",
     "generators": "fairopt generate without SPEC",
+    "study-over-time": "fairopt study --simulate: test_a_grid_of_simulations",
     "worst-case-bound": "fairopt worst-case --cluster: tests/commands/test_worst_cases.py",
     "explain-priority": "fairopt explain --scheduler: tests/simulation/test_priorities.py",
 }
@@ -134,6 +135,16 @@ def test_the_parts_of_a_study_are_joined(tmp_path: Path) -> None:
     for k, part in enumerate(parts, start=1):
         call("study", DRF, PAPER, "--notions", "drfh", "--part", f"{k}/2", "--resume", part)
     assert call("study-merge", *parts, "-o", tmp_path / "all")["command"] == "study"
+
+
+def test_a_grid_of_simulations() -> None:
+    """Of schedulers of which one fails."""
+    found = call("study", "--simulate", JOBS, "--cluster", LAB, "--schedulers", "fifo,karma", "--workers", 1)
+    assert found["command"] == "study-over-time"
+    assert [(row["name"], row["message"] == "", row["wait_s"] is None) for row in found["rows"]] == [
+        ("fifo", True, False),
+        ("karma", False, True),
+    ]
 
 
 @pytest.mark.parametrize("group", ["import", "export"])

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fairopt.reporting.tables.plans import plan_blocks
     from fairopt.reporting.tables.priorities import priority_blocks
     from fairopt.reporting.tables.side_by_side import side_by_side_blocks
+    from fairopt.reporting.tables.simulated_studies import simulated_study_blocks
     from fairopt.reporting.tables.simulation import simulation_blocks
     from fairopt.reporting.tables.studies import study_blocks
     from fairopt.reporting.tables.what_ifs import what_if_blocks
@@ -41,6 +42,7 @@ __all__ = [
     "plan_blocks",
     "priority_blocks",
     "side_by_side_blocks",
+    "simulated_study_blocks",
     "simulation_blocks",
     "study_blocks",
     "what_if_blocks",
@@ -63,6 +65,7 @@ __getattr__ = door(  # help, completion and lists print none of them
         "plans": ["plan_blocks"],
         "priorities": ["priority_blocks"],
         "side_by_side": ["side_by_side_blocks"],
+        "simulated_studies": ["simulated_study_blocks"],
         "simulation": ["simulation_blocks"],
         "studies": ["study_blocks"],
         "what_ifs": ["what_if_blocks"],

@@ -41,6 +41,17 @@ _USERS = {
 }
 _OLD_COUNTS = {"finished": old(whole("", "jobs"), "jobs_ended"), "ended": old(number("", "1"), "jobs_ended or tasks_ended")}
 
+_SCHEDULED = {
+    "wait_s": nullable(number("Mean time from submission to start of the jobs that started.", "s")),
+    "slowdown": nullable(number("Mean time in the system over the time to run, of the jobs that ended.", "1")),
+    "bounded_slowdown": nullable(number("The same, where no job counts as shorter than 10 s.", "1")),
+    "makespan_s": nullable(number("When the last job ended.", "s")),
+    "utilization": nullable(number("Mean part in use of the resource that is used most.", "fraction")),
+    "shortfall_h": nullable(number("What waiting users lacked of the exact simulation.", "share-hours")),
+    "regret": nullable(number("The same, of what users received there.", "fraction")),
+    "envy_h": nullable(number("What waiting users would have had more with the share of another.", "share-hours")),
+    "jain": nullable(number("Mean of Jain's index over the windows.", "fraction")),
+}
 _SIMULATED = {
     "complete": flag("Did every scheduler run to its end?"),
     "not_begun": texts("Schedulers that had not begun when the work was stopped."),
@@ -62,22 +73,22 @@ _SIMULATED = {
                 "tasks": whole("Number of tasks.", "tasks"),
                 "tasks_ended": nullable(number("Tasks that ended.", "tasks")),
                 "fits_nowhere": nullable(texts("Jobs that are never started, since no server can hold one of their tasks.")),
-                "wait_s": nullable(number("Mean time from submission to start of the jobs that started.", "s")),
-                "slowdown": nullable(number("Mean time in the system over the time to run, of the jobs that ended.", "1")),
-                "bounded_slowdown": nullable(number("The same, where no job counts as shorter than 10 s.", "1")),
+                "wait_s": _SCHEDULED["wait_s"],
+                "slowdown": _SCHEDULED["slowdown"],
+                "bounded_slowdown": _SCHEDULED["bounded_slowdown"],
                 "mean_completion_s": nullable(number("Mean time from submission to end of the jobs that ended.", "s")),
                 "median_completion_s": nullable(number("Median of the same.", "s")),
-                "makespan_s": nullable(number("When the last job ended.", "s")),
-                "utilization": nullable(number("Mean part in use of the resource that is used most.", "fraction")),
+                "makespan_s": _SCHEDULED["makespan_s"],
+                "utilization": _SCHEDULED["utilization"],
                 "utilization_of": mapping({"type": ["number", "null"]}, "Mean part in use of each resource."),
                 "limit_use": mapping(
                     {"type": "number"}, "Mean part of each named limit in use; of one with rows for each, the fullest row."
                 ),
                 "limit_most": mapping({"type": "number"}, "The largest part of each at any sample."),
-                "shortfall_h": nullable(number("What waiting users lacked of the exact simulation.", "share-hours")),
-                "regret": nullable(number("The same, of what users received there.", "fraction")),
-                "envy_h": nullable(number("What waiting users would have had more with the share of another.", "share-hours")),
-                "jain": nullable(number("Mean of Jain's index over the windows.", "fraction")),
+                "shortfall_h": _SCHEDULED["shortfall_h"],
+                "regret": _SCHEDULED["regret"],
+                "envy_h": _SCHEDULED["envy_h"],
+                "jain": _SCHEDULED["jain"],
                 **_RATIOS,
                 "until_s": nullable(number("Time up to which it ran; null: until nothing more could happen.", "s")),
                 "complete": flag("Did it run to its end?"),
@@ -293,6 +304,43 @@ KINDS: dict[str, Schema] = {
             },
         ),
         _SIMULATED,
+    ),
+    "study-over-time": kind(
+        "study-over-time",
+        "Traces on clusters under schedulers, with seeds.",
+        question(
+            "All arguments of fairopt.study_over_time.",
+            {
+                "simulations": texts("The simulations: each a trace on a cluster."),
+                "schedulers": texts("The schedulers."),
+                "seeds": items({"type": "integer"}, "The seeds."),
+                "reference": text("The exact simulation that shortfalls are measured against."),
+                "until_s": nullable(number("End of the simulations; null: when nothing more can happen.", "s")),
+            },
+        ),
+        {
+            "rows": items(
+                record(
+                    "A cell; null is what is not measured, or all that a cell that failed has not.",
+                    {
+                        "name": text("The scheduler."),
+                        "simulation": text("The trace on its cluster."),
+                        "seed": SEED,
+                        "kind": nullable(text("greedy: whole tasks. Others are fluid: divided tasks.")),
+                        "half_life_s": nullable(number("Half-life of its memory.", "s")),
+                        **{
+                            name: nullable(number(words, "jobs"))
+                            for name, words in (("jobs", "Jobs."), ("started", "Jobs that started."), ("jobs_ended", "Jobs that ended."))
+                        },
+                        **_SCHEDULED,
+                        "bounded_slowdown_largest": nullable(number("The largest bounded slowdown of a job that ended.", "1")),
+                        **{name: nullable(number(ratio["description"], "1")) for name, ratio in _RATIOS.items()},
+                        "message": text("Why it failed; empty: it did not."),
+                    },
+                ),
+                "Each simulation with each seed under each scheduler.",
+            )
+        },
     ),
     "history": kind(
         "history",

@@ -1,0 +1,120 @@
+"""``fairopt study --simulate``: a grid of simulations, each log on each cluster under each scheduler with each seed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+import fairopt as fo
+from fairopt.commands.console import INTERRUPTED, Bar, as_text, choose_form, deliver, named, say, show, table_form, work
+from fairopt.commands.options import read_instance, words
+from fairopt.commands.traces import read_trace
+from fairopt.formats.results import rendered
+from fairopt.reporting import tables
+from fairopt.wording import plural
+
+__all__ = ["check_options", "study_simulations"]
+
+_OWN = ("simulate", "cluster", "schedulers", "until", "gangs", "lenient")  # arguments of a study that are for simulations only
+_SHARED = ("seeds", "reference", "resume", "workers", "backend", "address", "as_json", "as_csv", "table", "max_bytes", "force")
+_OF_PARTS = "simulations have no parts; leave it out, and use --workers, or --backend and --address, on many machines"
+
+
+def check_options(context: typer.Context, simulate: Sequence[Path] | None) -> None:
+    """Refuse options of other studies with --simulate, and those of simulations without it."""
+    for part in context.command.params:
+        source = context.get_parameter_source(str(part.name))
+        if source is None or source.name != "COMMANDLINE":
+            continue
+        word = max(part.opts, key=len) if part.param_type_name == "option" else "FILE"
+        if simulate and part.name == "part":
+            raise typer.BadParameter(_OF_PARTS, param_hint=word)
+        if simulate and part.name not in (*_OWN, *_SHARED):
+            raise typer.BadParameter("it is not for simulations; leave it out, or leave --simulate out", param_hint=word)
+        if not simulate and part.name in _OWN:
+            raise typer.BadParameter("it is for simulations; give a log with --simulate, too", param_hint=word)
+
+
+def study_simulations(
+    logs: Sequence[Path],
+    clusters: Sequence[Path],
+    schedulers: str,
+    *,
+    seeds: int,
+    reference: str | None,
+    until: float | None,
+    gangs: bool,
+    lenient: bool,
+    resume: Path | None,
+    workers: int,
+    backend: str,
+    address: str | None,
+    as_json: bool,
+    as_csv: bool,
+    table: Path | None,
+) -> None:
+    """Simulate all logs on all clusters, and print a row for each cell."""
+    form = choose_form(None, as_json=as_json, as_csv=as_csv)
+    kind = table_form(table, "--table")
+    for option, there in (("--cluster", clusters), ("--schedulers", words(schedulers))):
+        if not there:
+            raise typer.BadParameter("with --simulate it is needed; give at least one", param_hint=option)
+    simulations = {}
+    for cluster in dict.fromkeys(clusters):
+        instance = read_instance(cluster, None)
+        for log in dict.fromkeys(logs):
+            simulations[_name(log, logs, cluster, clusters)] = (
+                read_trace(log, instance, gangs=gangs, lenient=lenient, hint="--simulate"),
+                instance,
+            )
+    bar, ended = Bar("simulations"), threading.Event()
+    question = {"simulations": list(simulations), "schedulers": words(schedulers), "seeds": range(seeds), "reference": reference or "drfh"}
+    try:
+        frame = work(
+            "simulating",
+            lambda: fo.study_over_time(
+                simulations,
+                words(schedulers),
+                seeds=range(seeds),
+                reference=reference or "drfh",
+                until=until,
+                resume=resume,
+                workers=workers,
+                backend=backend,
+                address=address,
+                done=lambda finished, total: bar.reach(finished, total),
+                stop=ended.is_set,
+            ),
+            bar,
+            ended,
+        )
+    except KeyboardInterrupt as interrupted:
+        if interrupted.args:
+            say("interrupted", str(interrupted))
+        raise typer.Exit(INTERRUPTED) from None
+    if table is not None:
+        deliver(rendered(frame, kind, str(table)), table)
+    if form == "csv":
+        deliver(rendered(named(frame), "csv"), None)
+    elif form == "json":
+        from fairopt.simulation.records import study_of_simulations
+
+        typer.echo(as_text(study_of_simulations(frame, question | {"until_s": until})), nl=False)
+    else:
+        show(lambda width: tables.simulated_study_blocks(frame, reference or "drfh"))
+        if resume is not None:
+            typer.echo(f"{plural(len(frame), 'cell')}, kept in {resume}")
+    if frame["message"].ne("").any():
+        raise typer.Exit(3 if frame["message"].ne("").all() else 1)
+
+
+def _name(log: Path, logs: Sequence[Path], cluster: Path, clusters: Sequence[Path]) -> str:
+    """Return what a log on a cluster is called: as short as files with other names allow."""
+
+    def short(path: Path, others: Sequence[Path]) -> str:
+        return path.stem if [each.stem for each in dict.fromkeys(others)].count(path.stem) == 1 else str(path)
+
+    return f"{short(log, logs)} on {short(cluster, clusters)}"
