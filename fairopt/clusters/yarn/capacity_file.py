@@ -2,7 +2,7 @@
 
 On the nodes of each label, a queue v whose parent has the amounts P (the root: what the nodes offer) has at least
 
-    capacity of 40           0.4 P
+    capacity of 40           0.4 of P; beside queues with amounts, of what these leave of it
     capacity of 4w           4 / (sum of the weights beside it) of what the other queues leave of P
     [memory=10240,vcores=12] these amounts; where all such amounts together are more than P, that part of them
 
@@ -357,13 +357,16 @@ def _listed(text: str, setting: _Setting) -> _Kinds:
 def _divided(kinds: Mapping[str, tuple[str, float]], whole: float) -> dict[str, float]:
     """Return what each queue has of one resource of which their parent has ``whole``.
 
-    >>> _divided({"a": ("", 2), "b": ("%", 25), "c": ("w", 1), "d": ("w", 3)}, 16)
-    {'a': 2.0, 'b': 4.0, 'c': 2.5, 'd': 7.5}
+    Amounts come first; percentages are of what they leave, and weights divide what both leave.
+
+    >>> _divided({"a": ("", 4), "b": ("%", 25), "c": ("w", 1), "d": ("w", 3)}, 16)
+    {'a': 4.0, 'b': 3.0, 'c': 2.25, 'd': 6.75}
     >>> _divided({"a": ("", 6), "b": ("", 2)}, 4)
     {'a': 3.0, 'b': 1.0}
     """
     stated = sum(number for kind, number in kinds.values() if not kind)
     scale = min(1.0, whole / stated) if stated else 1.0
-    found = {name: number * scale if not kind else whole * number / 100 for name, (kind, number) in kinds.items() if kind != "w"}
+    left = max(whole - stated, 0.0)
+    found = {name: number * scale if not kind else left * number / 100 for name, (kind, number) in kinds.items() if kind != "w"}
     rest, weights = max(whole - sum(found.values()), 0.0), sum(number for kind, number in kinds.values() if kind == "w")
     return {name: found[name] if name in found else rest * number / weights if weights else 0.0 for name, (_, number) in kinds.items()}

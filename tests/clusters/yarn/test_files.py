@@ -97,7 +97,7 @@ def test_amounts_that_exceed_the_queue_above(tmp_path: Path) -> None:
 
 
 def test_vectors_mix_amounts_percentages_and_weights(tmp_path: Path) -> None:
-    """Of 16 cores: a has 4, b 25 % = 4, and c and d 1 : 3 of the other 8. Of 16 GiB: a 8, c and d 1 : 1 of the other 8."""
+    """Of 16 cores: a has 4, b 25 % of the other 12, and c and d 1 : 3 of the 9 left. Of 16 GiB: a 8, c and d 1 : 1 of the other 8."""
     text = capacity_file(
         "root.queues = a,b,c,d", "root.a.capacity = [memory=8192,vcores=4]", "root.b.capacity = [vcores=25%]",
         "root.c.capacity = [vcores=1w,memory=1w]", "root.d.capacity = [vcores=3w,memory=1w]", "root.b.maximum-capacity = [memory=50%]",
@@ -105,11 +105,35 @@ def test_vectors_mix_amounts_percentages_and_weights(tmp_path: Path) -> None:
     found = imported(tmp_path, text)
     assert [dict(queue.guarantee) for queue in found.instance.queues] == [
         {"memory": 8, "cpu": 4},
-        {"cpu": 4, "memory": 0},
-        {"cpu": 2, "memory": 4},
-        {"cpu": 6, "memory": 4},
+        {"cpu": 3, "memory": 0},
+        {"cpu": 2.25, "memory": 4},
+        {"cpu": 6.75, "memory": 4},
     ]
     assert dict(found.instance.queues[1].limit) == {"memory": 8}
+
+
+def test_vectors_of_the_proposal(tmp_path: Path) -> None:
+    """The example of YARN-11000, on 32 GiB and 32 cores: amounts first, then percentages of what they leave, then weights of the rest.
+
+    Cores: 4 and 12 leave 16, all of them to p; there 2 leave 14, of which 86 % are 12.04, and the rest is 1.96. Memory: p has 16 GiB, and
+    the others 1 : 3 of as much; in p 12 GiB leave 4, half of which are 2, and the rest is 2.
+    """
+    text = capacity_file(
+        "root.queues = default,p,q", "root.default.capacity = [memory=1w,vcores=4]", "root.p.capacity = [memory=16384,vcores=100%]",
+        "root.q.capacity = [memory=3w,vcores=12]", "root.p.queues = a,b,c", "root.p.a.capacity = [memory=1w,vcores=1w]",
+        "root.p.b.capacity = [memory=50%,vcores=2]", "root.p.c.capacity = [memory=12288,vcores=86%]", "legacy-queue-mode.enabled = false",
+    )  # fmt: skip
+    apps = [asking(queue, 99, 1) for queue in ("default", "p.a", "p.b", "p.c", "q")]
+    found = imported(tmp_path, text, apps, [node(f"h{n}") for n in range(4)])
+    assert {queue.name: tuple(queue.guarantee[r] for r in ("cpu", "memory")) for queue in found.instance.queues} == {
+        "default": (4, 4),
+        "p": (16, 16),
+        "p.a": pytest.approx((1.96, 2)),
+        "p.b": (2, 2),
+        "p.c": pytest.approx((12.04, 12)),
+        "q": (12, 12),
+    }
+    assert not any("exceed the cluster" in note for note in found.notes)
 
 
 def test_a_limit_of_0_is_a_limit(tmp_path: Path) -> None:
