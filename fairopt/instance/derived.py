@@ -5,7 +5,7 @@ Symbols as in :mod:`fairopt.instance.instance`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -49,6 +49,12 @@ class Derived:
 
         def given(self, name: str) -> Any:
             """Return the array ``name`` as it was given."""
+
+    def __new__(cls, *arguments: Any, **named: Any) -> Self:
+        """Make an instance without its fields; refuse those that ``dataclasses.replace`` gives in the place of arguments."""
+        if "demands_by_kind" in named:
+            raise TypeError("dataclasses.replace does not know an instance's arguments; use instance.replace(...)")
+        return super().__new__(cls)
 
     @property
     def n_users(self) -> int:

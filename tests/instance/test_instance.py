@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import pickle
 from collections.abc import Callable
 from dataclasses import fields
@@ -136,6 +137,14 @@ def test_what_was_given_is_kept_when_something_else_changes() -> None:
     assert ruled_out.replace(counts=[1, 2]).eligibility.tolist() == [[True, False]]
     with pytest.raises(TypeError, match='no "wieghts" \\(did you mean "weights"'):
         empty.replace(wieghts=[1])
+
+
+def test_dataclasses_replace_says_what_to_use() -> None:
+    """It knows the fields, and not the arguments that they are made of."""
+    pool: Any = fo.Instance([[4]], [[1], [2]])  # as if it took the fields
+    for changes in ({}, {"weights": [1, 3]}):
+        with pytest.raises(TypeError, match=r"use instance.replace\(\.\.\.\)"):
+            dataclasses.replace(pool, **changes)
 
 
 def test_replace_by_label() -> None:
