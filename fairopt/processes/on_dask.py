@@ -36,9 +36,10 @@ def cluster_of_dask(workers: int, address: str | None) -> Iterator[_Dask]:
     Raises
     ------
     Unsupported
-        No scheduler answers at the address.
+        The address is none, or no scheduler answers there.
     """
     distributed: Any = importlib.import_module("distributed")
+    _check(address)
     options: dict[str, Any] = {"address": address, "timeout": _PATIENCE}
     if address is None:
         options = {"n_workers": None if workers == -1 else workers, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
@@ -53,6 +54,19 @@ def cluster_of_dask(workers: int, address: str | None) -> Iterator[_Dask]:
                 "dask worker ADDRESS"
             ) from error
         yield _Dask(client, None if address is None or workers == -1 else workers)
+
+
+def _check(address: str | None) -> None:
+    """Refuse an address that is none at once: a client that was given one leaves a traceback a minute later."""
+    if address is None or address.startswith("inproc://"):
+        return
+    comm: Any = importlib.import_module("distributed.comm")
+    try:
+        comm.get_address_host_port(address)
+    except ValueError as error:
+        raise Unsupported(
+            f'address="{address}" is not the address of a Dask scheduler: {message_line(error)}; give one as tcp://10.0.0.1:8786'
+        ) from error
 
 
 class _Dask:

@@ -177,6 +177,9 @@ def test_no_cluster_at_the_address_is_said(monkeypatch: pytest.MonkeyPatch) -> N
     """With how to start one; the message of Dask is in it."""
     pytest.importorskip("distributed", reason="needs pip install '.[dask]'")
     monkeypatch.setattr("fairopt.processes.on_dask._PATIENCE", 0.2)
+    for address in ("nonsense", "127.0.0.1", "foo://127.0.0.1:1"):
+        with pytest.raises(fo.Unsupported, match=r"is not the address of a Dask scheduler: .*; give one as tcp://10.0.0.1:8786"):
+            fo.study({"x": SPEC}, workers=1, backend="dask", address=address)
     with pytest.raises(fo.Unsupported, match=r"no Dask scheduler answers at tcp://127.0.0.1:1: .*; start one with: dask scheduler"):
         fo.study({"x": SPEC}, workers=1, backend="dask", address="tcp://127.0.0.1:1")
 
