@@ -136,8 +136,8 @@ def build(program: Program, transformation: str | None = "bigm") -> Any:
     goal = program.goal
     if goal.feature not in _FEATURES:
         raise Unsupported(
-            f'"{program.name}" is no one optimisation model here ({type(goal).__name__.lower()} programs are solved server by server); '
-            "write the model of another notion"
+            f'"{program.name}" is not a single optimisation model here: its program has {goal.feature.value}; fairopt.solve '
+            "answers it, and .tex and .txt hold its mathematics"
         )
     if transformation not in ("bigm", "hull", None):
         raise Unsupported(f'there is no transformation "{transformation}"; use "bigm", "hull", or None to keep the disjunctions')

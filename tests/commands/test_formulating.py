@@ -58,7 +58,7 @@ def test_other_files(tmp_path: Path) -> None:
             ("--notion", "proportional", "-o", "model.mps"),
             'error: the goal of "proportional" is not linear, and .mps holds linear programs',
         ),
-        (("--notion", "psdsf", "-o", "model.nl"), 'error: "psdsf" is no one optimisation model here'),
+        (("--notion", "psdsf", "-o", "model.nl"), 'error: "psdsf" is not a single optimisation model here'),
         (("--notion", "drff"), 'error: there is no notion "drff" (did you mean'),
     ],
 )

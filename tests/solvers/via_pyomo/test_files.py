@@ -103,5 +103,5 @@ def test_a_format_that_cannot_hold_a_goal_is_refused(notion: str, options: dict[
     lines = model_files(program, ".nl").contents[".nl"].decode().splitlines()
     assert lines[0].startswith("g3")
     assert lines[1].split()[:2] == ["2", "2"]  # columns, rows
-    with pytest.raises(fo.Unsupported, match="is no one optimisation model"):
+    with pytest.raises(fo.Unsupported, match="is not a single optimisation model"):
         model_files(fo.formulate(pool, "psdsf"), ".nl")
