@@ -25,6 +25,7 @@ from fairopt.commands.options import (
 )
 from fairopt.commands.outputs import Written, forced
 from fairopt.files import refuse_existing, write_files
+from fairopt.instance.aggregation import single_servers
 from fairopt.program import Feature
 from fairopt.solvers import model_files
 from fairopt.specs import read_notion
@@ -93,7 +94,10 @@ def formulate(
             refuse_existing(path, force=forced())
         contents[output] = found.contents[suffix]
         if names is not None:
-            contents[names] = to_csv(["name", "user", "server"], found.columns)
+            numbers, labels = single_servers(instance)  # of which a program of whole tasks has one row each
+            row_of = {label: instance.servers[i] for label, i in zip(labels, numbers, strict=True)} if integral else {}
+            columns = [(name, user, row_of.get(server, server)) for name, user, server in found.columns]
+            contents[names] = to_csv(["name", "user", "server"], columns)
         write_files(contents)
         written = [output, *(path for path in contents if path != output)]
         if program.goal.feature is Feature.LEXIMIN:
