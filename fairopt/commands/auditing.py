@@ -117,7 +117,7 @@ def audit(
         refuse_rules(guarantees, queue_share, "it is a rule of a notion; name the notion that measures your allocation with --notion")
         refuse_counts(counts(resource_weights, only), "name the notion that measures your allocation with --notion")
     if integral and sources not in ([], ["--notion"]):
-        raise typer.BadParameter("--integral works with --notion only", param_hint="--integral")
+        raise typer.BadParameter("it is for an allocation that --notion computes; leave it out", param_hint="--integral")
     watched = words(fail_on or "")
     if fail_on is not None and not watched:
         raise typer.BadParameter("name at least one property, such as guarantees,sharing-incentive", param_hint="--fail-on")

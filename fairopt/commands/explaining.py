@@ -122,7 +122,7 @@ def explain(
         refuse_rules(guarantees, queue_share, "it is a rule of a notion, and a schedule counts guarantees as clamp does; leave it out")
         refuse_counts(counts(resource_weights, only), "give it in --schedule, as in drfh:best-fit:only=gpu")
     if integral and (schedule is not None or allocation is not None):
-        raise typer.BadParameter("--integral works with --notion only", param_hint="--integral")
+        raise typer.BadParameter("it is for an allocation that --notion computes; leave it out", param_hint="--integral")
     of_jobs = {"--usage": usage, "--billing": billing, "--partitions": partitions}
     if scheduler is None and (given_too := [option for option, value in of_jobs.items() if value is not None]):
         raise typer.BadParameter(

@@ -313,7 +313,7 @@ def test_command_audits_an_allocation_of_ones_own(tmp_path: Path) -> None:
     [
         (["--properties", "envy-fre"], 'there is no property "envy-fre" (did you mean "envy-freeness"?)'),
         (["--notion", "drfh", "--schedule", "drfh:best-fit"], "only one allocation can be audited at a time"),
-        (["--schedule", "drfh:best-fit", "--integral"], "--integral works with --notion only"),
+        (["--schedule", "drfh:best-fit", "--integral"], "--integral: it is for an allocation that --notion computes; leave it out"),
         (["--notion", "drfhh"], 'did you mean "drfh"'),
         (["--allocation", "missing.csv"], "missing.csv"),
         (["--sharing", "xdm"], '--sharing: there is no "xdm" (did you mean "tdm"?); use rdm or tdm'),

@@ -617,7 +617,10 @@ def test_the_command_explains_your_own_tasks(tmp_path: Path) -> None:
         (["--user", "A", "--against", "Z"], 'there is no user "Z"'),
         (["--user", "A", "--notion", "drffh"], 'did you mean "drfh"?'),
         (["--user", "A", "--schedule", "drfh:best-fit", "--notion", "drf"], "leave --notion and --allocation out"),
-        (["--user", "A", "--schedule", "drfh:best-fit", "--integral"], "--integral works with --notion only"),
+        (
+            ["--user", "A", "--schedule", "drfh:best-fit", "--integral"],
+            "--integral: it is for an allocation that --notion computes; leave it out",
+        ),
         (["--user", "A", "--allocation", "missing.csv"], "missing.csv"),
         (["--user", "A", "-o", "no-folder/why.txt"], "there is no folder no-folder"),
         (["--user", "A", "--resolves", "-2"], "resolves is -2"),
