@@ -172,7 +172,7 @@ def test_every_path_is_an_input_or_marked_as_an_output() -> None:
         *("file", "files", "other", "utility", "allocation", "trace", "cluster", "events", "log", "data"),
         *("associations", "nodes", "pods", "queues", "jobs", "partitions", "sacct", "apps", "actors", "placement_groups"),
         *("machines", "tasks", "throughputs", "licenses", "qos", "reservations", "speeds", "usage", "labels"),
-        *("server", "config", "priorities", "shares", "parts"),
+        *("server", "config", "priorities", "shares", "parts", "simulate"),
     }
     found: dict[str, set[str]] = {"unmarked": set(), "without --force": set()}
     for name, command in commands(get_command(app)):
