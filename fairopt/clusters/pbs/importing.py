@@ -7,8 +7,8 @@
 of a job need not start together here: a relaxation. What runs holds what ``exec_vnode`` says, and what waits demands what running jobs
 with the same chunks were given; else what it asks for, with what the queue gives a chunk by default. An array counts once for each of its
 subjobs, listed or not, as far as its limit (``max_run_subjobs``) lets them run at once. A suspended job gave back what it held, and waits.
-A job that takes whole hosts (``place=excl``, ``exclhost``, or ``sharing`` of its vnodes) demands as much as the smallest host on which it
-fits.
+A job that takes whole hosts (``place=exclhost``, or ``sharing`` of its vnodes) demands as much as the smallest host on which it fits; one
+that takes whole vnodes (``place=excl``) as much as those vnodes, which are alike on a host.
 
 **Where.** What a chunk asks its host to have (``host``, ``vnode``, ``arch``, custom words and truths), the queue and the partition of
 vnodes.
@@ -208,9 +208,9 @@ class _Groups:
             self._group(job, demand, task.number * (job.waiting + job.running), row, kind, held)
         elif on:
             for i in on:
-                self._group(job, places.on_whole_host(demand, i), 1.0, row, kind, [(i, 1.0)])
+                self._group(job, places.on_whole_host(demand, i, task, job), 1.0, row, kind, [(i, 1.0)])
         else:
-            whole, number = places.whole_hosts(demand, task.number, row, "scatter" in job.place)
+            whole, number = places.whole_hosts(demand, task.number, row, job)
             held = [(SOMEWHERE, number * job.running)] if job.running and not job.exec else []
             self._group(job, whole, number * (job.waiting + job.running), row, kind, held)
         self._names += [name] * (len(self._running) - before)

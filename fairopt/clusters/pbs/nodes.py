@@ -54,6 +54,8 @@ class Host:
         The only queue whose jobs it takes, and the partition of queues; empty: any.
     sharing : str
         Whether jobs have it for themselves, in the words of PBS.
+    parts : int
+        How many of its vnodes have CPUs, each of which a job may have for itself; 1 if none has.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Host:
     queue: str
     partition: str
     sharing: str
+    parts: int = 1
 
     def has(self, resource: str, word: str) -> bool:
         """Return whether a chunk that asks for this word may lie here; a truth that is not set is false."""
@@ -139,7 +142,8 @@ def hosts_of(vnodes: Iterable[Vnode], account: Account, *, closed: bool = False)
         label = own[0].name if len(own) == 1 else name if name not in single else f"host {name}"
         shown = {each: next((getattr(v, each) for v in own if getattr(v, each)), "") for each in ("queue", "partition", "sharing")}
         words.setdefault("host", frozenset({name.lower()}))
-        hosts.append(Host(label, tuple(v.name for v in own), offers, words, **shown))
+        parts = max(sum(v.offers.get("cpu", 0.0) > 0 for v in own), 1)
+        hosts.append(Host(label, tuple(v.name for v in own), offers, words, parts=parts, **shown))
     return hosts
 
 

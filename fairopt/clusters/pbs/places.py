@@ -37,6 +37,8 @@ class Places:
         self._hosts, self._queues, self._resources = hosts, queues, resources
         self.capacities: FloatArray = np.array([[host.offers.get(name, 0.0) for name in resources] for host in hosts], float)
         self.capacities = self.capacities.reshape(len(hosts), len(resources))
+        parts = [1 if host.sharing.endswith("exclhost") else host.parts for host in hosts]
+        self._of_host, self._of_vnode = self.capacities, self.capacities / np.array(parts, float).reshape(-1, 1)
         self.allowed: list[BoolArray] = []
         self.host_of = {name: i for i, host in enumerate(hosts) for name in host.vnodes}
         self._row: dict[tuple[object, ...], int] = {}
@@ -91,27 +93,38 @@ class Places:
         self._whole += self._takes_whole[key]
         return self._takes_whole[key]
 
-    def whole_hosts(self, demand: FloatArray, number: int, row: int, scattered: bool) -> tuple[FloatArray, int]:
-        """Return what the smallest host has on which a task fits, and how many such hosts these tasks need."""
+    def _units(self, job: Job) -> FloatArray:
+        """Return what a job has for itself at least, (hosts, resources): the host, or a vnode, which has the mean of those of its host."""
+        return self._of_host if "exclhost" in job.place.split(":") else self._of_vnode
+
+    def whole_hosts(self, demand: FloatArray, number: int, row: int, job: Job) -> tuple[FloatArray, int]:
+        """Return what the smallest host, or vnodes of a host, have on which a task fits, and how many such these tasks need."""
+        scattered = "scatter" in job.place
         fits = self.allowed[row] & np.asarray((demand <= self.capacities * (1 + FITS)).all(axis=1))
         if not fits.any():
             return demand, number
-        smallest = min(self.capacities[fits].tolist())
+        smallest = min(_times(self._units(job)[fits], demand).tolist())
         together = min(
             (math.floor(has / asked * (1 + FITS)) for has, asked in zip(smallest, demand.tolist(), strict=True) if asked), default=number
         )
         return np.array(smallest), number if scattered else math.ceil(number / max(together, 1))
 
-    def on_whole_host(self, demand: FloatArray, host: int) -> FloatArray:
-        """Return what a task takes that has this host for itself."""
-        return np.asarray(np.maximum(demand, self.capacities[host]))
+    def on_whole_host(self, demand: FloatArray, host: int, task: Task, job: Job) -> FloatArray:
+        """Return what tasks take that have this host, or their vnodes of it, for themselves."""
+        unit = self._units(job)[host]
+        vnodes = {name for name in task.on if self.host_of.get(name) == host}
+        if np.array_equal(unit, self.capacities[host]):
+            return np.asarray(np.maximum(demand, unit))
+        together = demand * sum(self.host_of.get(name) == host for name in task.on)
+        return np.asarray(np.minimum(np.maximum(_times(unit[None], together)[0], len(vnodes) * unit), self.capacities[host]))
 
     def note(self, account: Account) -> None:
         """Say what is approximate."""
         if self._whole:
             several = len(np.unique(self.capacities, axis=0)) > 1
             smallest = ": each demands as much as the smallest host on which it fits" if several else ""
-            account.note(f"{plural(self._whole, 'chunk takes', 'chunks take')} whole hosts{smallest}")
+            whole = "whole hosts" if all(host.parts == 1 for host in self._hosts) else "whole hosts or vnodes"
+            account.note(f"{plural(self._whole, 'chunk takes', 'chunks take')} {whole}{smallest}")
         if self._mixed:
             account.note(
                 f"{plural(self._mixed, 'kind of task', 'kinds of tasks')} may run on hosts that jobs have for themselves and on hosts that "
@@ -121,3 +134,16 @@ class Places:
             account.note(
                 f"{plural(number, 'kind of task asks', 'kinds of tasks ask')} for {name}, a word that no vnode has: it does not count"
             )
+
+
+def _times(units: FloatArray, demand: FloatArray) -> FloatArray:
+    """Return the fewest units that have what is demanded, at least one, for each of several units (units, resources).
+
+    >>> _times(np.array([[8.0, 16.0], [64.0, 64.0]]), np.array([4.0, 20.0]))
+    array([[16., 32.],
+           [64., 64.]])
+    """
+    needed = demand > 0
+    ratio = np.divide(demand[needed], units[:, needed], out=np.ones_like(units[:, needed]), where=units[:, needed] > 0)
+    number = np.ceil(ratio.max(axis=1, initial=1.0) * (1 - FITS))
+    return np.asarray(np.maximum(units * number[:, None], demand))

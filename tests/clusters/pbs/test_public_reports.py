@@ -64,3 +64,19 @@ def test_values_of_variables_that_are_no_numbers(tmp_path: Path) -> None:
     (tmp_path / "jobs.json").write_text(text)
     (tmp_path / "nodes.json").write_text(json.dumps(HEAD | {"nodes": dict([vnode("a")])}))
     assert tasks(fo.import_pbs(tmp_path / "nodes.json", tmp_path / "jobs.json")) == pytest.approx({"ann": 8})
+
+
+def test_vnodes_of_a_large_host(tmp_path: Path) -> None:
+    """A host of four vnodes of 8 CPUs, each of which a job has for itself: ann's of 4 CPUs leaves three to ben, and one of 12 takes two.
+
+    With place=exclhost it has all of the host.
+    """
+    vnodes = [vnode(f"uv[{n}]", 8, resources={"host": "uv"}, Mom="uv", sharing="default_excl") for n in range(4)]
+    runs = job(1, "1:ncpus=4", state="R", exec_vnode="(uv[0]:ncpus=4)")
+    found = import_records(tmp_path, vnodes, [runs, many("ben", "1:ncpus=4")])
+    assert tasks(found) == pytest.approx({"ann": 1, "ben": 3})
+    assert "2 chunks take whole hosts or vnodes" in found.notes
+    wide = import_records(tmp_path, vnodes, [job(1, "1:ncpus=12"), many("ben", "1:ncpus=4")])
+    assert tasks(wide) == pytest.approx({"ann": 1, "ben": 2})
+    alone = import_records(tmp_path, vnodes, [job(1, "1:ncpus=4", asked={"place": "exclhost"})])
+    assert alone.instance.demands.tolist() == alone.instance.capacities.tolist()
