@@ -87,9 +87,7 @@ def check_options(options: Mapping[str, object]) -> None:
         except TypeError:
             refused = True
         if refused:
-            raise Unsupported(
-                f'"highs" does not take {name}={value}; give it another value: it is {highs.getOptionValue(name)[1]} by default'
-            )
+            raise Unsupported(f'"highs" does not take "{value}" for its option "{name}"; its default is {highs.getOptionValue(name)[1]}')
     if "threads" in options:
         highspy.Highs.resetGlobalScheduler(True)
 

@@ -6,7 +6,8 @@ before any option can be set. There are two measures:
 * `claim_stdout` is for a command, which owns its process. ``sys.stdout`` moves to a descriptor of its own, and descriptor 1 leads nowhere
   from then on, in this process and in those that it starts. A file named ``/dev/stdout`` still means the stdout of the command.
 * `unheard` is for one call that is known to print, in a process that is not ours. Descriptor 1 and ``sys.stdout`` lead nowhere during the
-  call; what other threads print at that moment is lost, so the call should be short.
+  call; what other threads print at that moment is lost, so the call should be short. `on_stderr` is the same for what a user has asked to
+  be printed: the log of a solver.
 
 `quiet_libraries` keeps Python's warnings and the log messages of libraries off the stderr of a command. Its descriptor stays as it is:
 there a process says why it crashed. `unwarned` is for calls whose warnings mean nothing, in any program and in several threads.
@@ -25,12 +26,13 @@ import re
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TextIO
 
-__all__ = ["claim_stdout", "is_stream", "quiet_libraries", "unheard", "unwarned", "write_device"]
+__all__ = ["claim_stdout", "is_stream", "on_stderr", "quiet_libraries", "unheard", "unwarned", "write_device"]
 
-_STDOUT = 1  # its descriptor
+_STDOUT, _STDERR = 1, 2  # their descriptors
 _OPEN = re.compile(rf"/dev/(stdout|stderr|fd/\d+)|/proc/(self|thread-self|{os.getpid()})(/task/\d+)?/fd/\d+")  # what this process has open
 _LINKS = 40  # that are followed
 _REDIRECTING = threading.Lock()  # two threads at once would each restore what the other has set
@@ -41,7 +43,20 @@ _IGNORED: list[warnings.catch_warnings[None]] = []  # one for each call that is 
 @contextlib.contextmanager
 def unheard() -> Iterator[None]:
     """Lead descriptor 1 and ``sys.stdout`` nowhere during a call. Where the descriptor is closed, nothing is heard there anyway."""
-    with _REDIRECTING, contextlib.redirect_stdout(io.StringIO()):
+    with _led(io.StringIO(), _lead_nowhere):
+        yield
+
+
+@contextlib.contextmanager
+def on_stderr() -> Iterator[None]:
+    """Lead descriptor 1 and ``sys.stdout`` to stderr during a call: what a library prints because its user has asked for it."""
+    with _led(sys.stderr, _lead_to_stderr):
+        yield
+
+
+@contextlib.contextmanager
+def _led(stream: TextIO, lead: Callable[[], None]) -> Iterator[None]:
+    with _REDIRECTING, contextlib.redirect_stdout(stream):
         _flush(sys.__stdout__)
         try:
             kept = os.dup(_STDOUT)
@@ -49,7 +64,7 @@ def unheard() -> Iterator[None]:
             yield
             return
         try:
-            _lead_nowhere()
+            lead()
             yield
         finally:
             os.dup2(kept, _STDOUT)
@@ -138,6 +153,13 @@ def write_device(path: Path, data: bytes) -> None:
         sys.stdout.buffer.flush()
     else:
         path.write_bytes(data)
+
+
+def _lead_to_stderr() -> None:
+    try:
+        os.dup2(_STDERR, _STDOUT)
+    except OSError:  # it is closed
+        _lead_nowhere()
 
 
 def _lead_nowhere() -> None:

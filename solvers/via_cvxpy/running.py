@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from fairopt.errors import FairoptError, Unsupported
 from fairopt.instance import FloatArray
-from fairopt.processes.streams import unheard, unwarned
+from fairopt.processes.streams import on_stderr, unheard, unwarned
 from fairopt.solvers.backend import Deadline, Status, named_in
 from fairopt.solvers.licence_texts import refusal
 from fairopt.solvers.via_cvxpy.inside import arguments, inside
@@ -60,7 +60,7 @@ class Solver:
             if left == 0.0:
                 raise deadline.passed(known)
             try:
-                with unwarned(), np.errstate(all="ignore"), unheard() if inside(self.name).prints else nullcontext():
+                with unwarned(), np.errstate(all="ignore"), self._streams():
                     problem.solve(solver=self.name, **arguments(self.name, self.options, left, tight=tight, whole=whole))
             except Exception as error:  # CVXPY's own, the solver's, and what bindings let through
                 raise deadline.passed(known) if _is_late(deadline, left) else self.failure(error, problem) from None
@@ -70,6 +70,12 @@ class Solver:
             if status is not Status.TIME_LIMIT:
                 return status
         raise FairoptError(f"CVXPY with {self.name} stopped at a limit of its own; try another solver")
+
+    def _streams(self) -> AbstractContextManager[None]:
+        """Return what keeps stdout free of what the solver prints; a log that the user asked for goes to stderr."""
+        if self.options.get("verbose"):
+            return on_stderr()
+        return unheard() if inside(self.name).prints else nullcontext()
 
     def failure(self, error: Exception, problem: Any) -> FairoptError:
         """Return the error to raise where the solver threw this one."""

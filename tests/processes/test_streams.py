@@ -218,6 +218,14 @@ def test_a_program_that_has_closed_its_stdout_goes_on() -> None:
 CLAIM = "import os, subprocess, sys; from fairopt.processes.streams import claim_stdout, unheard; "
 
 
+def test_a_log_that_is_asked_for_goes_to_stderr() -> None:
+    """CVXPY prints one by ``print``, and its solvers by descriptor."""
+    found = done("solve", PAPER, "--solver", "cvxpy:CLARABEL", "--solver-option", "verbose=true", "--json")
+    assert json.loads(found.stdout)
+    assert "CVXPY" in found.stderr
+    assert "Clarabel" in found.stderr
+
+
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_claimed_stdout(unbuffered: str) -> None:
     """Before and after, in order; neither native code nor a child is heard, and escapes stay as they were set."""

@@ -166,6 +166,6 @@ def test_options_of_the_user_replace_ours() -> None:
     highs = inside._highs
     assert [highs.getOptionValue(name)[1] for name in ("primal_feasibility_tolerance", "simplex_strategy", "mip_rel_gap")] == [1e-7, 4, 0.5]
     assert model()._highs.getOptionValue("primal_feasibility_tolerance")[1] == 1e-9
-    for options, words in (({"thread": 1}, 'did you mean "threads"'), ({"threads": "abc"}, "does not take threads=abc")):
+    for options, words in (({"thread": 1}, 'did you mean "threads"'), ({"threads": "abc"}, 'does not take "abc" for its option "threads"')):
         with pytest.raises(fo.Unsupported, match=words), given_options(options):
             pass
