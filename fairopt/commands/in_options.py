@@ -28,6 +28,13 @@ OPTIONS: dict[str, str] = {}
 FLAGS: set[str] = set()
 """Those that take no value."""
 
+_WRITTEN = {
+    ("set", "replace(limits=[])"): "--set limits.NAME=",
+    ("vary", 'vary={"demands": (1, 2)}'): '--vary "demands=1:2"',
+    ("cluster", "cluster=instance"): "--cluster FILE",
+}
+"""Arguments whose values are written in another way after an option: (option, argument) -> what is written."""
+
 _ARGUMENT = re.compile(r"""(?<![\w.:"'-])(?P<name>[a-z_]+)=(?P<value>"[^"\s]*"|'[^'\s]*'|True\b|False\b|)""")
 _LEFT_OUT = re.compile(r"(?<=\bleave )[a-z_]+(?:(?:, | and | or )(?:the )?[a-z_]+)*(?= out\b)")
 _WRONG = re.compile(r"""(?<![\w.:"'-])[a-z]+(?:_[a-z]+)+(?= is )""")
@@ -56,8 +63,9 @@ def knows(command: Any) -> None:
 
 def in_options(message: str) -> str:
     """Return a message with options of the command in the place of arguments."""
-    if "set" in OPTIONS:
-        message = message.replace("replace(limits=[])", "--set limits.NAME=")
+    for (name, argument), option in _WRITTEN.items():
+        if name in OPTIONS:
+            message = message.replace(argument, option)
     message = _ARGUMENT.sub(_option, message)
     message = _LEFT_OUT.sub(lambda found: re.sub(r"[a-z_]+", lambda word: OPTIONS.get(word[0], word[0]), found[0]), message)
     message = _WRONG.sub(lambda found: OPTIONS.get(found[0], found[0]), message)

@@ -166,7 +166,7 @@ def _ranges(vary: Sequence[str], instance: fo.Instance) -> dict[str, tuple[Any, 
         name, _, ends = text.partition("=")
         low, colon, high = ends.partition(":")
         if not (name and colon):
-            raise fo.Unsupported(f'--vary is "{text}"; with --cluster, write NAME=LOW:HIGH, such as demands=1:2 or demands=90%:110%')
+            raise fo.Unsupported(f'--vary is "{text}"; with --cluster, write NAME=LOW:HIGH, such as "demands=1:2" or "demands=90%:110%"')
         if name in found:
             raise fo.Unsupported(f"--vary names {name} twice; give its range once")
         found[name] = (_end(low, name, text, instance), _end(high, name, text, instance))
@@ -178,7 +178,7 @@ def _end(text: str, name: str, whole: str, instance: fo.Instance) -> Any:
     try:
         number = float(text.removesuffix("%"))
     except ValueError:
-        raise fo.Unsupported(f'--vary is "{whole}", and "{text}" is no number; write demands=1:2 or demands=90%:110%') from None
+        raise fo.Unsupported(f'--vary is "{whole}", and "{text}" is no number; write "demands=1:2" or "demands=90%:110%"') from None
     if not text.endswith("%"):
         return number
     own = getattr(instance, name, None) if name in RANGES else None

@@ -63,13 +63,14 @@ def test_a_search_on_a_cluster(pair: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--vary", "demands"), '--vary is "demands"; with --cluster, write NAME=LOW:HIGH'),
+        ((), 'give what varies, such as --vary "demands=1:2"'),
+        (("--vary", "demands"), '--vary is "demands"; with --cluster, write NAME=LOW:HIGH, such as "demands=1:2" or'),
         (("--vary", "demands=a:2"), '"a" is no number'),
         (("--vary", "demands=1:2", "--vary", "demands=1:3"), "--vary names demands twice"),
         (("--vary", "speed=50%:2"), '"speed" cannot vary; use any of demands, weights, tasks, capacities'),
         (("--vary", "demands=2:1"), 'the range of "demands" is empty'),
         ((), "vary is empty"),
-        (("--vary", "demands=1:2", "--users", 4), "with a cluster, users cannot be given"),
+        (("--vary", "demands=1:2", "--users", 4), "with a cluster, leave --users out"),
         (("--vary", "demands=1:2", "--measure", "leximin"), '"leximin" has no bound'),
     ],
 )
@@ -80,4 +81,5 @@ def test_mistakes(pair: Path, arguments: tuple[object, ...], message: str) -> No
 
 def test_a_bound_needs_a_cluster() -> None:
     """Which is said, with the option."""
-    assert "a bound is of the instances of one cluster; give it, such as" in run("drfh:best-fit", "--bound", status=2).output
+    said = run("drfh:best-fit", "--bound", status=2).output.replace("\n", " ")
+    assert 'a bound is of the instances of one cluster; give it, such as --cluster FILE and --vary "demands=1:2"' in said

@@ -210,7 +210,9 @@ def _range(instance: Instance, name: str, pair: Any, shape: tuple[int, ...]) -> 
     same = low == high
     endless = ~np.isfinite(high) & ~(same & (name == "tasks"))
     if endless.any():
-        raise InvalidInstance(f'the range of "{name}" has no largest number{_where(instance, name, endless)}: a bound needs a bounded box')
+        raise InvalidInstance(
+            f'the range of "{name}" has no largest number{_where(instance, name, endless)}: a bound needs a bounded box; give a finite one'
+        )
     if (low > high).any():
         first = tuple(np.argwhere(low > high)[0])
         raise InvalidInstance(

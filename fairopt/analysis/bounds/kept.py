@@ -52,21 +52,26 @@ class Kept:
         arrays = self._store.arrays(_FILE)
         if arrays is None:
             return False
-        path = self._store.path(_FILE)
         try:
             request = bytes(arrays["request"]).decode()
-            if request != self._request:
-                raise InvalidInstance(f"{path} is of another question; give another folder, or ask the same")
+        except (KeyError, UnicodeDecodeError) as error:
+            raise self._damaged(error) from error
+        if request != self._request:
+            raise InvalidInstance(f"{self._store.path(_FILE)} is of another question; give another folder, or ask the same")
+        try:
             worst = {name: arrays[f"worst_{name}"] for name in VARY} if "worst_demands" in arrays else None
             parts = list(_parts(arrays, box))
             closed, nodes = float(arrays["closed"]), int(arrays["nodes"])
-        except (KeyError, ValueError, IndexError, UnicodeDecodeError, TypeError) as error:
-            raise InvalidInstance(f"{path} is damaged ({error}); give another folder") from error
+        except (KeyError, ValueError, IndexError, TypeError) as error:
+            raise self._damaged(error) from error
         course.add(parts)
         course.closed, course.nodes = closed, nodes
         if worst is not None:
             course.take(worst)
         return True
+
+    def _damaged(self, error: Exception) -> InvalidInstance:
+        return InvalidInstance(f"{self._store.path(_FILE)} is damaged ({error}); give another folder")
 
     def write_now_and_then(self, course: Course) -> None:
         """Write the file, if it is time."""

@@ -170,7 +170,7 @@ class Asked:
                 f'there is no measure "{self.measure}"{did_you_mean(self.measure, MEASURES)}; there are {", ".join(MEASURES)}'
             )
         if self.bound and self.measure is not None and self.measure not in BOUNDED:
-            raise Unsupported(f'"{self.measure}" has no bound{did_you_mean(self.measure, BOUNDED)}; use measure="level", "user" or "total"')
+            raise Unsupported(f'"{self.measure}" has no bound{did_you_mean(self.measure, BOUNDED)}; use level, user or total')
         if not (is_number(self.gap) and 0 <= self.gap < 1):
             raise Unsupported(f"gap is {self.gap!r}; give how far apart both ends may stay, >= 0 and < 1, such as 0.001")
         if self.bound and self.integral:

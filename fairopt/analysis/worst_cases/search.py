@@ -384,7 +384,7 @@ def _check_unused(given: Mapping[str, Any]) -> None:
     """Refuse what does not apply with a cluster, where it is given."""
     if there := [word for word, value in given.items() if value != _SEARCH[word]]:
         raise Unsupported(
-            f'with a cluster, {joined(there)} cannot be given: its sizes are known, and what varies is said by vary={{"demands": (1, 2)}}'
+            f"with a cluster, leave {joined(there)} out: only a search among random instances takes {'them' if len(there) > 1 else 'it'}"
         )
 
 
