@@ -57,7 +57,8 @@ class PartialAllocation(Baseline):
         instance, notion = case.instance, case.notion
         fair = solve(instance, notion, sharing=case.sharing)
         weights, part = case.weights, np.ones(instance.n_users)
-        group = merge(instance, notion.utility, 1.0).user_group
+        alike = np.column_stack([merge(instance, notion.utility, 1.0).user_group, weights])
+        group = np.unique(alike, axis=0, return_inverse=True)[1].ravel()  # users who are merged, of one weight, have the same part
         for first in np.unique(group, return_index=True)[1].tolist():
             if fair.shares[first] <= 0 or instance.zero_demand[first]:
                 continue

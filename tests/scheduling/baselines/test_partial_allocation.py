@@ -63,3 +63,13 @@ def test_other_notions_are_refused(spec: str) -> None:
     """The parts are of proportional fairness."""
     with pytest.raises(fo.Unsupported, match='"partial-allocation" gives parts of what users have under proportional fairness'):
         fo.schedule(fo.Instance([[1]], [[1]]), spec)
+
+
+def test_users_who_differ_in_weight_alone() -> None:
+    """By hand: of a pool of sum phi, user n has phi[n], and the others have sum phi - phi[n] without it.
+
+    So f[n] = (1 - phi[n] / sum phi)^((sum phi - phi[n]) / phi[n]), with sum phi = 4.
+    """
+    pool = fo.Instance([[4]], [[1], [1], [1]], weights=[1, 2, 1])
+    parts = fo.schedule(pool, "proportional:partial-allocation").tasks_per_user
+    np.testing.assert_allclose(parts, [(3 / 4) ** 3, 2 * (2 / 4) ** 1, (3 / 4) ** 3], rtol=1e-6)
