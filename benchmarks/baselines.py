@@ -101,7 +101,9 @@ def page(found: dict[str, dict[str, Row]]) -> str:
         "# Approximations of max-min fair flows",
         "",
         f"{machine()}; `benchmarks/baselines.py`{commit()}, {time.strftime('%Y-%m-%d')}. Processor seconds of one solve; fairopt's exact "
-        "answer is certified. The error is 1 less the geometric mean of min(ratio, 1 / ratio) over the flows.",
+        "answer is certified. A ratio is that of a flow's rate to its exact one. The error is 1 less the geometric mean of "
+        "min(ratio, 1 / ratio) over the flows; *smallest* and *largest* are the extreme ratios. *apart*: the largest relative difference "
+        "from the same approximation written apart with SciPy, where its answer is the only one.",
         "",
         "![Fairness error against time](baselines.svg)",
         "",
