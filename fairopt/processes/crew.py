@@ -50,7 +50,7 @@ def check_workers(workers: Any, backend: Any, address: Any) -> None:
         raise Unsupported(f'there is no backend "{backend}"{hint}; there are {", ".join(BACKENDS)}')
     check_number_of_workers(workers)
     if address is not None and backend not in _CLUSTERS:
-        raise Unsupported(f'the backend "{backend}" has no address; give backend="dask" or "ray" with it')
+        raise Unsupported(f'the backend "{backend}" has no address; give backend="dask" or backend="ray" with it')
 
 
 def run(

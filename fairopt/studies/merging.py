@@ -104,7 +104,10 @@ def _file(path: Path) -> Path:
     """Return the file of a part."""
     if not path.exists():
         raise InvalidInstance(f"there is no {path}; give the files or folders that fairopt study has written with --resume")
-    return output_file(path)
+    file = output_file(path)
+    if not file.exists():  # the folder is made before the first cells are written
+        raise InvalidInstance(f"{path} has no rows yet: {file.name} is missing there; run this part again, or leave it out")
+    return file
 
 
 def _together(studies: Sequence[Study]) -> dict[str, Any]:

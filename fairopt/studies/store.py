@@ -234,7 +234,7 @@ def _read(path: Path) -> tuple[dict[str, Any], pa.Table]:
     table = arrow_table(path)
     held: Mapping[bytes, bytes] = table.schema.metadata or {}
     if _KEY not in held:
-        raise InvalidInstance(f"{path} is a Parquet file, but not of a study; give another output")
+        raise InvalidInstance(f"{path} is a Parquet file, but not of a study; give another file")
     return _request(held[_KEY], path), _checked(table, path)
 
 

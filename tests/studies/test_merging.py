@@ -134,6 +134,9 @@ def test_the_output_may_be_a_folder_that_exists(tmp_path: Path) -> None:
     assert "both have" in run(first, first, "-o", folder, status=2).stderr
     assert not folder.exists()
     folder.mkdir()
+    assert (
+        "has no rows yet: study.parquet is missing there; run this part again" in run(first, folder, "-o", tmp_path / "x", status=2).stderr
+    )
     run(first, second, "-o", folder, status=0)
     before = (folder / "study.parquet").read_bytes()
     assert "study.parquet exists; give another name, or replace it with --force" in run(first, "-o", folder, status=2).stderr
