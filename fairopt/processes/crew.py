@@ -49,6 +49,10 @@ def check_workers(workers: Any, backend: Any, address: Any) -> None:
         hint = did_you_mean(backend, BACKENDS) if isinstance(backend, str) else ""
         raise Unsupported(f'there is no backend "{backend}"{hint}; there are {", ".join(BACKENDS)}')
     check_number_of_workers(workers)
+    if address is not None and not isinstance(address, str):
+        raise Unsupported(
+            f'address is {address!r}; give a text, such as "tcp://10.0.0.1:8786" (cluster.scheduler_address of a Dask cluster)'
+        )
     if address is not None and backend not in _CLUSTERS:
         raise Unsupported(f'the backend "{backend}" has no address; give backend="dask" or backend="ray" with it')
 

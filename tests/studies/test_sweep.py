@@ -545,6 +545,7 @@ def broken(seed: int) -> fo.Instance:
         ({"workers": 1.5}, r"workers is 1\.5"),
         ({"backend": "lokky"}, 'no backend "lokky" .did you mean "loky"'),
         ({"address": "tcp://127.0.0.1:1"}, "has no address"),
+        ({"backend": "dask", "address": 7}, "address is 7; give a text"),
         ({"time_limit": 0}, "time_limit is 0"),
         ({"sharing": "rmd"}, "sharing is 'rmd'"),
     ],
