@@ -153,14 +153,16 @@ def read_schedule(spec: ScheduleSpec) -> tuple[str, Mapping[str, Any] | Allocati
 
 
 def kind_of(plan: Mapping[str, Any] | Allocation | OwnScheduler) -> str:
-    """Return the kind of a row of a table: "greedy", "approximate" of a baseline, "given" of a scheduler of one's own.
+    """Return the kind of a row of a table: "greedy", "approximate" of a baseline, "given" of a scheduler of one's own or an exact answer.
 
     >>> [kind_of(read_schedule(spec)[1]) for spec in ("drfh:best-fit", "drfh:pop")]
     ['greedy', 'approximate']
     """
     from fairopt.scheduling.baselines import baseline_of
 
-    if isinstance(plan, OwnScheduler | Allocation):
+    if isinstance(plan, Allocation):
+        return plan.certificate.qualifier or GIVEN
+    if isinstance(plan, OwnScheduler):
         return GIVEN
     return "greedy" if baseline_of(plan.get("placement"), {})[0] is None else "approximate"
 
@@ -204,13 +206,14 @@ def read_generator(spec: str) -> Generator:
 
 
 def written(notion: Notion) -> str:
-    """Return a notion as a specification: its name, and the options that are not the default.
+    """Return a notion as a specification: its name, and the options that are not the default; rows of one's own have no part in it.
 
     >>> [written(read_notion(spec)[1]) for spec in ("drfh", "proportional:alpha=2.0", "tsf:guarantees=clamp")]
     ['drfh', 'proportional:alpha=2', 'tsf:guarantees=clamp']
     >>> written(notion_of("drfh", resource_weights={"gpu": 4, "cpu": 0}))
     'drfh:resource_weights=gpu=4+cpu=0'
     """
+    notion = notion.without_rows
     fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(notion) if dataclasses.is_dataclass(notion) else ()
     needed = {field.name: notion.options[field.name] for field in fields if field.default is dataclasses.MISSING and field.init}
     usual = type(notion)(**needed).options

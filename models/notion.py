@@ -149,6 +149,11 @@ class Notion(ABC):
         return self.changed(utility=columns) if columns is not data else self
 
     @property
+    def without_rows(self) -> Notion:
+        """The notion without rows of one's own: itself, unless a program has some."""
+        return self
+
+    @property
     def options(self) -> dict[str, Any]:
         """The options of the notion with their values, by name; arguments by keyword only, such as those of trees, come last.
 

@@ -65,6 +65,11 @@ class Stated(Notion):
         return self.notion.exact_utility
 
     @property
+    def without_rows(self) -> Notion:
+        """The notion whose goal and limits it has."""
+        return self.notion
+
+    @property
     def options(self) -> dict[str, Any]:
         """The options of the notion, and the rows by name with their bounds."""
         return self.notion.options | {"limits": {row.name: row.bound for row in self.rows}}

@@ -166,6 +166,6 @@ def _schedulers() -> Iterator[Block]:
         own = [each for each in every() if each.kind == kind]
         titles = words("what it does", (each.title for each in own))
         yield Note(what, lead=f"{kind}: ")
-        yield Table.of(listed("scheduler", (each.id for each in own)), titles, words("example", (each.example for each in own)))
+        yield Table.of(listed("scheduler", (each.id for each in own)), titles, ids("example", tuple(each.example for each in own)))
         yield GAP
     yield "For example: fairopt simulate jobs.csv --cluster cluster.yaml --scheduler drfh:best-fit --scheduler backfill"

@@ -122,11 +122,9 @@ def test_transformations_agree(transformation: str) -> None:
 
 
 def test_what_is_no_single_model_is_refused() -> None:
-    """Server by server; whole tasks; a transformation or solver that is none."""
+    """Server by server; a transformation or solver that is none."""
     with pytest.raises(fo.Unsupported, match="not a single optimisation model"):
         fo.to_pyomo(CLUSTER, "per-server-drf")
-    with pytest.raises(fo.Unsupported, match="use highs"):
-        fo.solve(CLUSTER, "drfh", solver="pyomo", integral=True)
     with pytest.raises(fo.Unsupported, match='no transformation "cut"'):
         fo.to_pyomo(MANY, "bbf", prefer=[1, 0, 0], transformation="cut")
     with pytest.raises(fo.SolverUnavailable, match='no solver "nonesuch"'):
