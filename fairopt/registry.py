@@ -265,7 +265,7 @@ def line_at_fault(error: BaseException) -> str:
             return _line(path, frame.lineno, frame.name)
     called = _MISCALLED.match(str(error)) if isinstance(error, TypeError) else None
     first, *rest = called[1].split(".") if called else [""]
-    for path, defined in _FILES.items():
+    for path, defined in reversed(_FILES.items()):  # of two functions of one name, the one that was loaded last
         code = getattr(functools.reduce(lambda inner, word: getattr(inner, word, None), rest, defined.get(first)), "__code__", None)
         if code is not None and code.co_filename == str(path):
             return _line(path, code.co_firstlineno, code.co_name)

@@ -65,7 +65,7 @@ def study(
     simulate: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="LOG",
+            metavar="FILE",
             help="Simulate the jobs of this file instead, as fairopt simulate does, on each --cluster under each of --schedulers. Can be "
             "repeated.",
         ),

@@ -26,6 +26,7 @@ def test_list_of_notions_tells_what_is_promised_and_by_whom() -> None:
 
 
 def test_placements_are_listed() -> None:
-    """With the criteria that are no notions."""
-    assert {entry["name"] for entry in json.loads(run("placements", "--json").stdout)["placements"]} == {*fo.PLACEMENTS, *fo.CRITERIA}
+    """With the criteria that are no notions, and the baselines."""
+    listed = {entry["name"] for entry in json.loads(run("placements", "--json").stdout)["placements"]}
+    assert listed == {*fo.PLACEMENTS, *fo.CRITERIA, *fo.BASELINES}
     assert "best-fit" in run("placements").stdout

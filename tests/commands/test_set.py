@@ -22,6 +22,7 @@ READ = (
     "what-if",
     "audit",
     "explain",
+    "formulate",
     "frontier",
     "report",
     "plan",

@@ -86,18 +86,21 @@ def test_a_killed_worker_leaves_its_cells_to_the_other(tmp_path: Path) -> None:
     with cluster(tmp_path) as (address, workers):
         killed: list[int] = []
 
-        def kill(finished: int, total: int) -> None:  # the first two seeds are finished: both workers are at the gate, or soon
-            if finished == 2 and not killed:
-                until(
-                    lambda: len({path.name.split("-")[2] for path in tmp_path.glob("seed-*")} & {str(pid) for pid in workers}) == 2, "work"
-                )
-                killed.append(max(workers))
-                os.kill(killed[0], signal.SIGKILL)
-                workers[killed[0]].wait(PATIENCE)
-                (tmp_path / "open").touch()
+        def kill() -> None:
+            until(
+                lambda: len({path.name.split("-")[2] for path in tmp_path.glob("seed-*")} & {str(pid) for pid in workers}) == 2,
+                "both workers are at the gate",
+            )
+            killed.append(max(workers))
+            os.kill(killed[0], signal.SIGKILL)
+            workers[killed[0]].wait(PATIENCE)
+            (tmp_path / "open").touch()
 
         options: dict[str, Any] = {"notions": ["drfh", "tsf"], "seeds": range(8)}
-        frame = fo.study({"x": gated}, **options, backend="dask", address=address, resume=tmp_path / "x.parquet", done=kill)
+        killer = threading.Thread(target=kill)
+        killer.start()
+        frame = fo.study({"x": gated}, **options, backend="dask", address=address, resume=tmp_path / "x.parquet")
+        killer.join(PATIENCE)
         assert workers[killed[0]].returncode == -signal.SIGKILL
     again = [path.name.split("-")[1] for path in tmp_path.glob("seed-*")]
     assert len(again) > len(set(again))  # the cell of the killed worker was begun twice

@@ -33,7 +33,7 @@ BOUNDED = ("level", "user", "total")
 Data: TypeAlias = Mapping[str, FloatArray]
 
 _NARROW = 1e-9  # relative width of a range, below which a part is not cut again
-_ROUNDING = 1e-15  # relative error of a quotient of two numbers
+_OF_A_QUOTIENT = 1e-15  # relative error of a quotient of two numbers
 _DRAWS = 10  # random instances that are tried before the first part
 _GAIN = 1e-7  # regret by which an instance must be worse than the worst so far, before fairopt solves it
 
@@ -69,8 +69,8 @@ class Regrets:
         if best <= 0:
             return 0.0
         if own <= best or self.measure == "user":
-            return 1 - own / best * (1 - _ROUNDING)
-        return best / own * (1 + _ROUNDING) - 1
+            return 1 - own / best * (1 - _OF_A_QUOTIENT)
+        return best / own * (1 + _OF_A_QUOTIENT) - 1
 
 
 @dataclass(slots=True, eq=False)
