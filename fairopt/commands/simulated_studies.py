@@ -27,7 +27,8 @@ def check_options(context: typer.Context, simulate: Sequence[Path] | None) -> No
     """Refuse options of other studies with --simulate, and those of simulations without it."""
     for part in context.command.params:
         source = context.get_parameter_source(str(part.name))
-        if source is None or source.name != "COMMANDLINE":
+        is_given = source is not None and source.name == "COMMANDLINE"
+        if not is_given or context.params.get(str(part.name)) in ((), []):  # older versions of click: an argument left out is given as ()
             continue
         word = max(part.opts, key=len) if part.param_type_name == "option" else "FILE"
         if simulate and part.name == "part":
