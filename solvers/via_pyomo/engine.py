@@ -26,6 +26,7 @@ from fairopt.program import Alternative, Disjunctive, Feature, Program, Solution
 from fairopt.solvers.backend import Backend, Deadline, Status, nothing_to_solve
 from fairopt.solvers.highs_model import HighsModel, solved
 from fairopt.solvers.via_pyomo import model as pyomo_model
+from fairopt.solvers.via_pyomo import running
 from fairopt.solvers.via_pyomo.levels import solve_filling, solve_levels
 from fairopt.solvers.via_pyomo.ruled import solve_with_rules
 
@@ -67,7 +68,7 @@ class Pyomo(Backend):
     @classmethod
     def solver_inside(cls, name: str) -> str | None:
         """Return Pyomo's name of a solver, whether it is installed or not."""
-        return pyomo_model.known_name(name)
+        return running.known_name(name)
 
     @classmethod
     def suits(cls, program: Program) -> bool:
@@ -80,10 +81,10 @@ class Pyomo(Backend):
         if _is_searched(program):
             return self._whole(program, deadline)
         if not program.down_closed:
-            return solve_with_rules(program, pyomo_model.solver(self.within, self.options), deadline, tolerance)
+            return solve_with_rules(program, running.solver(self.within, self.options), deadline, tolerance)
         if not (program.largest() > 0).any():
             return nothing_to_solve(program)
-        engine = pyomo_model.solver(self.within, self.options)
+        engine = running.solver(self.within, self.options)
         return _SOLVE[goal.feature](program, goal, engine, tolerance, deadline)
 
     def _whole(self, program: Program, deadline: Deadline) -> Solution:
@@ -93,7 +94,7 @@ class Pyomo(Backend):
 
         if program.goal.feature not in (Feature.LEXIMIN, Feature.TOTAL, Feature.TREE):
             raise Unsupported(f'"pyomo" finds whole tasks of leximins and totals alone, and "{program.name}" is neither; use highs')
-        return solve_whole_program(program, deadline, partial(WholeModel, pyomo_model.solver(self.within, self.options)))
+        return solve_whole_program(program, deadline, partial(WholeModel, running.solver(self.within, self.options)))
 
 
 def _is_searched(program: Program) -> bool:
@@ -111,9 +112,9 @@ def _total(program: Program, goal: Total, engine: Any, _: float, deadline: Deadl
     scaled = pyomo_model.in_units(program, scale, Total(goal.weights / unit))
     model = pyomo_model.build(scaled)
     model = model if program.integral else pyomo_model.with_duals(model)
-    status, bound = pyomo_model.run(model, engine, deadline.left)
-    pyomo_model.require_solved(status, deadline, {})
-    x: FloatArray = np.maximum(pyomo_model.values(list(model.x.values())), 0.0)
+    status, bound = running.run(model, engine, deadline.left)
+    running.require_solved(status, deadline, {})
+    x: FloatArray = np.maximum(running.values(list(model.x.values())), 0.0)
     if program.integral:
         x = np.rint(x)
         reached = float(program.worth @ x)
@@ -148,9 +149,9 @@ def _choose(program: Program, goal: Disjunctive, engine: Any, _: float, deadline
     within = scaled.goal_as(Disjunctive)
     model = pyomo_model.build(scaled)
     for attempt in range(_CHOICES):
-        status, bound = pyomo_model.run(model, engine, deadline.left)
-        pyomo_model.require_solved(status, deadline, {})
-        point = pyomo_model.values([*model.x.values(), *model.auxiliary.values()])
+        status, bound = running.run(model, engine, deadline.left)
+        running.require_solved(status, deadline, {})
+        point = running.values([*model.x.values(), *model.auxiliary.values()])
         chosen = [_held(model, clause, c) for c, clause in enumerate(within.clauses)]
         exact = _exactly(scaled, within, chosen, point, deadline)
         if exact is not None:
@@ -188,7 +189,7 @@ def _exclude(model: Any, chosen: list[int]) -> None:
 
     if not hasattr(model, "excluded"):
         model.excluded = pyo.ConstraintList()
-    with pyomo_model.inside():
+    with running.inside():
         model.excluded.add(pyo.quicksum(model.alternative[c, k].binary_indicator_var for c, k in enumerate(chosen)) <= len(chosen) - 1)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from fairopt.errors import Unsupported
 from fairopt.program import Program
 from fairopt.solvers.via_pyomo import model as pyomo_model
+from fairopt.solvers.via_pyomo import running
 
 __all__ = ["LINEAR", "ModelFiles", "model_files"]
 
@@ -76,7 +77,7 @@ def model_files(program: Program, suffix: str, transformation: str = "bigm") -> 
     model = pyomo_model.build(program, transformation)
     names = _Names()
     how = {"symbolic_solver_labels": True} if suffix not in LINEAR else {"labeler": names}
-    with tempfile.TemporaryDirectory() as folder, pyomo_model.inside():
+    with tempfile.TemporaryDirectory() as folder, running.inside():
         path = Path(folder, f"model{suffix}")
         model.write(str(path), io_options=how)
         contents = {suffix: path.read_bytes()}

@@ -20,6 +20,7 @@ from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle
 from fairopt.solvers.leximin.levels import solve_levels as by_levels
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
 from fairopt.solvers.via_pyomo import model as pyomo_model
+from fairopt.solvers.via_pyomo import running
 
 __all__ = ["solve_filling", "solve_levels"]
 
@@ -77,17 +78,17 @@ class _Levels:
         """Solve one LP."""
         program, scaled, unit = self.program, self.scaled, self.unit
         self._write(course)
-        status, _ = pyomo_model.run(self.model, self.engine, self.deadline.left)
-        pyomo_model.require_solved(status, self.deadline, final_levels(program, stages))
+        status, _ = running.run(self.model, self.engine, self.deadline.left)
+        running.require_solved(status, self.deadline, final_levels(program, stages))
         self.programs += 1
-        y = np.maximum(pyomo_model.values(self.variables), 0.0) * self.room
+        y = np.maximum(running.values(self.variables), 0.0) * self.room
         y /= max(1.0, float((scaled.limits.matrix @ y).max(initial=0.0)))
         levels, up = program.per_user(y * self.per_level) * unit, course.rising & (course.rate > 0)
         prices = pyomo_model.prices(self.model, scaled)
         q = np.where(self.reach > 0, program.cheapest((scaled.limits.matrix.T @ prices) / self.per_level / unit), 0.0)
         if not scaled.goal.is_equal and not q[up].any():
             raise FairoptError("Pyomo's solver gave no multipliers, which prove a leximin; use another solver")
-        t = course.reached(levels, pyomo_model.values([self.model.level])[0] * unit)
+        t = course.reached(levels, running.values([self.model.level])[0] * unit)
         full = prices * unit / np.where(program.limits.bounds > 0, program.limits.bounds, 1.0)
         proof = Proof.of(course.lowered(levels), full, q, float(prices @ scaled.limits.bounds))
         return Step(y * self.scale, levels, t, proof)

@@ -14,6 +14,7 @@ from fairopt.program import Program, Solution
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.leximin.ruled_tree import solve_by_programs
 from fairopt.solvers.via_pyomo import model as pyomo_model
+from fairopt.solvers.via_pyomo import running
 
 __all__ = ["solve_with_rules"]
 
@@ -29,7 +30,7 @@ def solve_with_rules(program: Program, engine: Any, deadline: Deadline, toleranc
     import pyomo.environ as pyo
 
     def solve(cost: FloatArray, matrix: sp.csr_array, right: FloatArray) -> tuple[FloatArray, FloatArray]:
-        with pyomo_model.inside():
+        with running.inside():
             model: Any = pyo.ConcreteModel()
             model.z = pyo.Var(range(cost.size), domain=pyo.NonNegativeReals)
             columns = [model.z[j] for j in range(cost.size)]
@@ -39,12 +40,12 @@ def solve_with_rules(program: Program, engine: Any, deadline: Deadline, toleranc
                 model.rows.add(row, pyomo_model.row_of(matrix, row, columns) <= float(right[row]))
             model.goal = pyo.Objective(expr=pyo.quicksum(float(a) * z for a, z in zip(cost, columns, strict=True) if a), sense=pyo.maximize)
             pyomo_model.with_duals(model)
-        status, _ = pyomo_model.run(model, engine, deadline.left)
+        status, _ = running.run(model, engine, deadline.left)
         if status is Status.INFEASIBLE or (right[np.diff(matrix.indptr) == 0] < 0).any():
             raise NoSolution("nothing is feasible", {"infeasible": True})
-        pyomo_model.require_solved(status, deadline, {})
+        running.require_solved(status, deadline, {})
         prices = np.zeros(right.size)
         prices[some] = [abs(float(model.dual.get(model.rows[row], 0.0))) for row in some.tolist()]
-        return np.maximum(pyomo_model.values(columns), 0.0), prices
+        return np.maximum(running.values(columns), 0.0), prices
 
     return solve_by_programs(program, solve, tolerance, deadline)

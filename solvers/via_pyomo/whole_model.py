@@ -12,6 +12,7 @@ from fairopt.instance import FloatArray, IntArray
 from fairopt.solvers.backend import Status
 from fairopt.solvers.highs_model import Outcome
 from fairopt.solvers.via_pyomo import model as pyomo_model
+from fairopt.solvers.via_pyomo import running
 
 __all__ = ["WholeModel"]
 
@@ -23,7 +24,7 @@ class WholeModel:
 
     def __init__(
         self,
-        engine: pyomo_model.Engine,
+        engine: running.Engine,
         cost: FloatArray,
         lower: FloatArray,
         upper: FloatArray,
@@ -37,7 +38,7 @@ class WholeModel:
 
         self.engine, self.cost, self.bounded = engine, cost, bool(np.isfinite(upper[cost != 0]).all())
         whole = set(integral.tolist())
-        with pyomo_model.inside():
+        with running.inside():
             self.model: Any = pyo.ConcreteModel()
             self.model.x = pyo.Var(
                 range(cost.size),
@@ -71,12 +72,12 @@ class WholeModel:
         Unsupported
             The solver gives no bound, which proves that a point is the best.
         """
-        status, bound = pyomo_model.run(self.model, self.engine, time_limit)
+        status, bound = running.run(self.model, self.engine, time_limit)
         if self.is_empty or (status is Status.UNBOUNDED and self.bounded):  # "infeasible or unbounded"
             status = Status.INFEASIBLE
         if status is not Status.OPTIMAL:
             return Outcome(status, np.empty(0), np.empty(0), np.inf, 0)
-        x = pyomo_model.values(self.columns)
+        x = running.values(self.columns)
         value = float(self.cost @ x)
         if bound is None and self.cost.any():
             raise Unsupported(f'"pyomo:{self.engine.name}" gives no bound, which proves whole tasks; use another solver')

@@ -12,8 +12,8 @@ from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.ruled import solve_ruled
 from fairopt.solvers.leximin.ruled_tree import solve_by_programs
 from fairopt.solvers.via_highs.ruled import solve_ruled as by_highs
-from fairopt.solvers.via_pyomo.model import solver
 from fairopt.solvers.via_pyomo.ruled import solve_with_rules
+from fairopt.solvers.via_pyomo.running import solver
 
 RULED = fo.Instance([[12, 9]], [[1, 1], [1, 0], [2, 1]], users=["a", "b", "c"], rules=["x[a] >= 2 * x[b]", "x[c] >= 3/2"])
 

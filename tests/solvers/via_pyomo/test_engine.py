@@ -24,7 +24,7 @@ from fairopt.certificate import certify
 from fairopt.program import Alternative, Disjunctive
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_model import HighsModel, Outcome, Status
-from fairopt.solvers.via_pyomo import model as pyomo_model
+from fairopt.solvers.via_pyomo import running
 from fairopt.solvers.via_pyomo.engine import Pyomo
 
 pyo = pytest.importorskip("pyomo.environ")
@@ -143,16 +143,16 @@ def test_a_solver_by_name() -> None:
 def test_statuses_are_mapped_totally() -> None:
     """Every termination condition that Pyomo has, by name; new ones would be failures until somebody looks."""
     for native in pyo.TerminationCondition:
-        assert native.value in pyomo_model._STATUS, native
-    assert pyomo_model.status_of(pyo.TerminationCondition.optimal) is Status.OPTIMAL
-    assert pyomo_model.status_of("something new") is Status.FAILED
+        assert native.value in running._STATUS, native
+    assert running.status_of(pyo.TerminationCondition.optimal) is Status.OPTIMAL
+    assert running.status_of("something new") is Status.FAILED
 
 
 def test_errors_and_noise_stay_inside(caplog: pytest.LogCaptureFixture) -> None:
     """Pyomo's own exceptions become ours, and its log is silent."""
-    with pyomo_model.inside():
+    with running.inside():
         logging.getLogger("pyomo.core").error("noise")
-    with pytest.raises(fo.FairoptError, match="Pyomo failed: inner"), pyomo_model.inside():
+    with pytest.raises(fo.FairoptError, match="Pyomo failed: inner"), running.inside():
         raise RuntimeError("inner")
     assert "noise" not in caplog.text
     assert logging.getLogger("pyomo").level != logging.CRITICAL + 1
@@ -259,7 +259,7 @@ def test_threads_leave_pyomo_as_it_was() -> None:
     from pyomo.common import fileutils
 
     before = fileutils.find_executable.__defaults__, logging.getLogger("pyomo").level
-    first, second = pyomo_model.inside(), pyomo_model.inside()
+    first, second = running.inside(), running.inside()
     with ExitStack() as stack:
         first.__enter__()
         stack.enter_context(second)
@@ -270,8 +270,8 @@ def test_threads_leave_pyomo_as_it_was() -> None:
 
 def test_a_solver_without_a_bound_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer is there, its gap is unknown, and no certificate holds."""
-    run = pyomo_model.run
-    monkeypatch.setattr(pyomo_model, "run", lambda *given: (run(*given)[0], None))
+    run = running.run
+    monkeypatch.setattr(running, "run", lambda *given: (run(*given)[0], None))
     total = fo.formulate(fo.Instance([[10, 19]], [[1, 4], [3, 1]]), "uniform", integral=True)
     choice = fo.formulate(fo.Instance([[4]], [[1], [1]], tasks=[4, 4]), "bbf", prefer=[1, 0])
     for program in (total, choice):
@@ -323,12 +323,12 @@ class Fake:
 def test_a_failure_has_the_reason_of_the_solver(says: str, options: dict[str, object], kind: type[Exception], words: str) -> None:
     """An option, dual prices, a licence."""
     with pytest.raises(kind, match=words):
-        pyomo_model.run(None, pyomo_model.Engine(Fake(says), "gurobi", options), np.inf)
+        running.run(None, running.Engine(Fake(says), "gurobi", options), np.inf)
 
 
 def test_options_reach_the_solver() -> None:
     """They replace ours; HiGHS ignores options in Pyomo that it does not know, so they are looked at before."""
-    found = pyomo_model.solver("highs", {"threads": 1, "mip_rel_gap": 0.25}).found
+    found = running.solver("highs", {"threads": 1, "mip_rel_gap": 0.25}).found
     assert (found.options["threads"], found.options["mip_rel_gap"], found.options["mip_abs_gap"]) == (1, 0.25, 0.0)
     assert fo.solve(CLUSTER, "drfh", solver="pyomo", solver_options={"threads": 1}).certificate.worst <= 1e-8
     with pytest.raises(fo.Unsupported, match=r'did you mean "threads"'):

@@ -7,8 +7,8 @@ import pytest
 
 import fairopt as fo
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.via_pyomo.model import solver
 from fairopt.solvers.via_pyomo.ruled import solve_with_rules
+from fairopt.solvers.via_pyomo.running import solver
 
 LAB = fo.Instance([[12]], [[1], [1]], users=["vision", "course"])
 

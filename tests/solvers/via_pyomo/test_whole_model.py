@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 from support.whole_models import agrees_with_highs
 
-from fairopt.solvers.via_pyomo.model import solver
+from fairopt.solvers.via_pyomo.running import solver
 from fairopt.solvers.via_pyomo.whole_model import WholeModel
 
 

@@ -1,0 +1,195 @@
+"""Pyomo's solvers, and the only place that runs them: names, tolerances, options, statuses; what they print and throw is kept in."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
+from fairopt.instance import FloatArray
+from fairopt.processes.streams import unheard, unwarned
+from fairopt.processes.surroundings import refuse_settings
+from fairopt.solvers.backend import Deadline, Status, named_in
+from fairopt.solvers.highs_model import check_options, without_banner
+from fairopt.solvers.licence_texts import without_licence_text
+from fairopt.wording import did_you_mean
+
+__all__ = ["Engine", "inside", "known_name", "require_solved", "run", "solver", "status_of", "values"]
+
+_HIGHS = ("appsi_highs", "highs")
+_TIGHT = {
+    **{"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "mip_feasibility_tolerance": 1e-9},
+    **{"mip_rel_gap": 0.0, "mip_abs_gap": 0.0, "small_matrix_value": 1e-12},
+}
+_TIGHT_OF_OTHERS: dict[str, dict[str, object]] = {  # by the first word of a name, such as gurobi_direct
+    "gurobi": {"FeasibilityTol": 1e-9, "OptimalityTol": 1e-9, "IntFeasTol": 1e-9, "MIPGap": 0.0, "MIPGapAbs": 0.0},
+    "cplex": {"simplex_tolerances_feasibility": 1e-9, "simplex_tolerances_optimality": 1e-9, "mip_tolerances_mipgap": 0.0},
+    "xpress": {"feastol": 1e-9, "optimalitytol": 1e-9, "miprelstop": 0.0, "mipabsstop": 0.0},
+    "scip": {"numerics/feastol": 1e-9, "limits/gap": 0.0},
+}
+_STATUS = {
+    **dict.fromkeys(("optimal", "globallyOptimal", "locallyOptimal"), Status.OPTIMAL),
+    **dict.fromkeys(("maxTimeLimit", "userInterrupt", "resourceInterrupt"), Status.TIME_LIMIT),
+    "infeasible": Status.INFEASIBLE,
+    **dict.fromkeys(("unbounded", "infeasibleOrUnbounded"), Status.UNBOUNDED),
+    **dict.fromkeys(("unknown", "maxIterations", "minFunctionValue", "minStepLength", "feasible", "maxEvaluations"), Status.FAILED),
+    **dict.fromkeys(("other", "invalidProblem", "intermediateNonInteger", "noSolution", "solverFailure"), Status.FAILED),
+    **dict.fromkeys(("internalSolverError", "error", "licensingProblems"), Status.FAILED),
+}
+_guard = threading.Lock()
+_before: list[tuple[int, list[Any]]] = []  # the level of the log, and the defaults of what finds programs, for each that is inside
+
+
+def status_of(native: Any) -> Status:
+    """Map Pyomo's termination conditions; what is not listed is a failure."""
+    return _STATUS.get(str(getattr(native, "value", native)), Status.FAILED)
+
+
+@contextmanager
+def inside() -> Iterator[None]:
+    """Keep Pyomo's exceptions, warnings and log messages in, and have it run no program of the current folder."""
+    from pyomo.common import fileutils
+
+    logger = logging.getLogger("pyomo")
+    finders = (fileutils.find_executable, fileutils.find_library)
+    with _guard:
+        _before.append((logger.level, [find.__defaults__ for find in finders]))
+        logger.setLevel(logging.CRITICAL + 1)
+        for find in finders:
+            find.__defaults__ = (False, *find.__defaults__[1:])  # cwd: by default it looks there first
+    try:
+        with unwarned():
+            yield
+    except (FairoptError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        raise FairoptError(f"Pyomo failed: {error}") from error
+    finally:
+        with _guard:  # several threads may be inside: the last one to leave restores what was there before the first
+            level, defaults = _before.pop()
+            if not _before:
+                logger.setLevel(level)
+                for find, its in zip(finders, defaults, strict=True):
+                    find.__defaults__ = its
+
+
+def known_name(name: str) -> str | None:
+    """Return Pyomo's name of a solver, in any case of letters; None if it knows none of this name."""
+    return next((each for each in _names() if each.lower() == name.lower()), None)
+
+
+def _names() -> list[str]:
+    import pyomo.environ as pyo
+
+    return [each for each in pyo.SolverFactory if not each.startswith("_")]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Engine:
+    """One of Pyomo's solvers, and the options that the user gave for it; what it prints is kept in, unless it is known to print nothing."""
+
+    found: Any
+    name: str
+    options: Mapping[str, object] = dataclasses.field(default_factory=dict)
+    is_silent: bool = False
+
+    def failure(self, error: FairoptError) -> FairoptError:
+        """Return the error to raise where Pyomo or its solver threw something, whose reason this error gives."""
+        if option := named_in(self.options, str(error)):
+            return Unsupported(f'"pyomo:{self.name}" does not take {option}={self.options[option]}: {error}')
+        if "get_duals" in str(error):
+            return Unsupported(
+                f'"pyomo:{self.name}" gives no dual prices, which prove an answer; use another solver, such as "pyomo:highs"'
+            )
+        without = "; try without these options, or another solver" if self.options else ""
+        return FairoptError(f'{error} ("pyomo:{self.name}"){without}')
+
+
+def solver(name: str | None, options: Mapping[str, object] | None = None) -> Engine:
+    """Return one of Pyomo's solvers, HiGHS by default, with tight tolerances where they are known, and with the user's own options.
+
+    Raises
+    ------
+    SolverUnavailable
+    """
+    import pyomo.environ as pyo
+
+    name = known_name(name) or name if name else _HIGHS[0]
+    if name not in _HIGHS:
+        refuse_settings(f'the solver "{name}" of Pyomo')
+    if "gurobi" in name:
+        without_licence_text()
+    with inside(), unheard():
+        found: Any = pyo.SolverFactory(name)
+        there = bool(found.available(exception_flag=False))
+    if not there:
+        close = "" if known_name(name) else did_you_mean(name, _names())
+        raise SolverUnavailable(
+            f'Pyomo has no solver "{name}" here{close}; install it where Pyomo finds it, or leave it out: "pyomo" runs HiGHS'
+        )
+    family = next((family for family in _TIGHT_OF_OTHERS if family in name.split("_")), None)
+    tight: dict[str, Any] = _TIGHT if name in _HIGHS else _TIGHT_OF_OTHERS.get(family or "", {})
+    if name in _HIGHS:
+        without_banner()
+        check_options(options or {})
+    for option, value in (tight | dict(options or {})).items():
+        found.options[option] = value
+    return Engine(found, name, dict(options or {}), name in _HIGHS or family == "gurobi")
+
+
+def run(model: Any, engine: Engine, seconds: float) -> tuple[Status, float | None]:
+    """Solve; the values are in the model then. Return the status and the bound on the goal, None if the solver gives none.
+
+    Raises
+    ------
+    Unsupported
+        The solver does not take an option of the user's, or gives no multipliers where they are asked for.
+    FairoptError
+        Pyomo or its solver failed.
+    """
+    how: dict[str, Any] = {"timelimit": max(seconds, 1e-3)} if np.isfinite(seconds) else {}
+    try:
+        with inside(), nullcontext() if engine.is_silent else unheard():
+            return _run(model, engine.found, how)
+    except FairoptError as error:
+        raise engine.failure(error) from None
+
+
+def _run(model: Any, found: Any, how: dict[str, Any]) -> tuple[Status, float | None]:
+    from pyomo.solvers.plugins.solvers.persistent_solver import PersistentSolver
+
+    keeps_model = isinstance(found, PersistentSolver)
+    if keeps_model:
+        found.set_instance(model)
+    results = found.solve(*(() if keeps_model else (model,)), load_solutions=False, **how)
+    status = status_of(results.solver.termination_condition)
+    if status is Status.OPTIMAL and keeps_model:
+        found.load_vars()
+        if hasattr(model, "dual"):
+            found.load_duals()
+    elif status is Status.OPTIMAL:
+        model.solutions.load_from(results)
+    try:
+        bound = float(results.problem.upper_bound)
+    except (TypeError, ValueError):
+        return status, None
+    return status, bound if np.isfinite(bound) else None
+
+
+def values(variables: list[Any]) -> FloatArray:
+    """Return the values of variables; those that no row mentions have none, and are 0."""
+    return np.array([0.0 if variable.value is None else float(variable.value) for variable in variables])
+
+
+def require_solved(status: Status, deadline: Deadline, known: dict[str, object]) -> None:
+    """Raise what a status that is not optimal means."""
+    if status is Status.TIME_LIMIT:
+        raise deadline.passed(known)
+    if status is not Status.OPTIMAL:
+        raise FairoptError(f"Pyomo's solver did not solve a program that has a solution: {status.value}; try another solver")
