@@ -1,12 +1,21 @@
-"""The options that say who computes: how many workers, of which kind, and where. Every command that takes workers has all three."""
+"""The options that say who computes: how many workers, of which kind, and where; and studies that go on until they are interrupted.
+
+Every command that takes workers has all three options.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import threading
+from collections.abc import Callable
+from typing import Annotated, Literal, TypeVar
 
 import typer
 
-__all__ = ["Address", "Backend", "Workers"]
+from fairopt.commands.console import INTERRUPTED, Bar, say, work
+
+__all__ = ["Address", "Backend", "Workers", "until_interrupted"]
+
+T = TypeVar("T")
 
 Workers = Annotated[
     int, typer.Option("--workers", metavar="N", help="Workers; -1: one for each core. Of a cluster at --address: at most N at once.")
@@ -21,3 +30,20 @@ Address = Annotated[
         "--address", metavar="URL", help="Address of the dask or ray cluster, as tcp://10.0.0.1:8786. Default: one on this machine."
     ),
 ]
+
+
+def until_interrupted(doing: str, what: str, study: Callable[[Callable[[int, int], object], Callable[[], bool]], T]) -> T:
+    """Return study(done, stop), with a bar that counts ``what``; if Ctrl-C ends it, say what is kept, and exit.
+
+    Raises
+    ------
+    typer.Exit
+        It was interrupted.
+    """
+    bar, ended = Bar(what), threading.Event()
+    try:
+        return work(doing, lambda: study(lambda finished, total: bar.reach(finished, total), ended.is_set), bar, ended)
+    except KeyboardInterrupt as interrupted:
+        if interrupted.args:
+            say("interrupted", str(interrupted))
+        raise typer.Exit(INTERRUPTED) from None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 import typer
 
 import fairopt as fo
-from fairopt.commands.console import INTERRUPTED, Bar, as_text, choose_form, deliver, named, say, show, table_form, work
+from fairopt.commands.console import as_text, choose_form, deliver, named, show, table_form
+from fairopt.commands.crews import until_interrupted
 from fairopt.commands.options import read_instance, words
 from fairopt.commands.traces import read_trace
 from fairopt.formats.results import rendered
@@ -71,31 +71,24 @@ def study_simulations(
                 read_trace(log, instance, gangs=gangs, lenient=lenient, hint="--simulate"),
                 instance,
             )
-    bar, ended = Bar("simulations"), threading.Event()
     question = {"simulations": list(simulations), "schedulers": words(schedulers), "seeds": range(seeds), "reference": reference or "drfh"}
-    try:
-        frame = work(
-            "simulating",
-            lambda: fo.study_over_time(
-                simulations,
-                words(schedulers),
-                seeds=range(seeds),
-                reference=reference or "drfh",
-                until=until,
-                resume=resume,
-                workers=workers,
-                backend=backend,
-                address=address,
-                done=lambda finished, total: bar.reach(finished, total),
-                stop=ended.is_set,
-            ),
-            bar,
-            ended,
-        )
-    except KeyboardInterrupt as interrupted:
-        if interrupted.args:
-            say("interrupted", str(interrupted))
-        raise typer.Exit(INTERRUPTED) from None
+    frame = until_interrupted(
+        "simulating",
+        "simulations",
+        lambda done, stop: fo.study_over_time(
+            simulations,
+            words(schedulers),
+            seeds=range(seeds),
+            reference=reference or "drfh",
+            until=until,
+            resume=resume,
+            workers=workers,
+            backend=backend,
+            address=address,
+            done=done,
+            stop=stop,
+        ),
+    )
     if table is not None:
         deliver(rendered(frame, kind, str(table)), table)
     if form == "csv":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -11,8 +10,8 @@ import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import INTERRUPTED, Bar, as_text, choose_form, deliver, named, say, show, table_form, work, write_figure
-from fairopt.commands.crews import Address, Backend, Workers
+from fairopt.commands.console import as_text, choose_form, deliver, named, show, table_form, work, write_figure
+from fairopt.commands.crews import Address, Backend, Workers, until_interrupted
 from fairopt.commands.options import (
     Changes,
     Guarantees,
@@ -210,34 +209,26 @@ def study(
     if own:  # a word that is wrong is refused now, not when all is computed
         grid = Grid(instances, wanted, greedy, [0], {"integral": integral, "sharing": sharing, "time_limit": time_limit})
         fo.study_table(rows_to_come(grid), chosen, digits=digits, interval=interval, reference=reference, titles=titles)
-    bar = Bar("cells")
-    ended = threading.Event()
-    try:
-        frame = work(
-            "computing",
-            lambda: fo.study(
-                instances,
-                notions=wanted,
-                schedules=greedy,
-                seeds=range(seeds),
-                integral=integral,
-                sharing=sharing,
-                time_limit=time_limit,
-                part=part,
-                resume=resume,
-                workers=workers,
-                backend=backend,
-                address=address,
-                done=lambda finished, total: bar.reach(finished, total),
-                stop=ended.is_set,
-            ),
-            bar,
-            ended,
-        )
-    except KeyboardInterrupt as interrupted:
-        if interrupted.args:
-            say("interrupted", str(interrupted))
-        raise typer.Exit(INTERRUPTED) from None
+    frame = until_interrupted(
+        "computing",
+        "cells",
+        lambda done, stop: fo.study(
+            instances,
+            notions=wanted,
+            schedules=greedy,
+            seeds=range(seeds),
+            integral=integral,
+            sharing=sharing,
+            time_limit=time_limit,
+            part=part,
+            resume=resume,
+            workers=workers,
+            backend=backend,
+            address=address,
+            done=done,
+            stop=stop,
+        ),
+    )
     means = work("averaging", lambda: summary(frame))
     every = [name for name in frame.columns if name in MEASURES or name.startswith("use of ")]
 
