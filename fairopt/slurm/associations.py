@@ -6,21 +6,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
 from fairopt.errors import InvalidInstance
-from fairopt.slurm.reading import parsed, read_records
-from fairopt.slurm.syntax import finite, tres, words
+from fairopt.slurm.jobs import Job
+from fairopt.slurm.reading import read_records, tres_amounts
+from fairopt.slurm.syntax import words
 from fairopt.slurm.text import Record
 from fairopt.wording import did_you_mean, joined
 
-__all__ = ["CurrentLimits", "Key", "current_limits", "key_of", "limits_of", "read_associations"]
+__all__ = ["ROOT", "CurrentLimits", "Key", "current_limits", "key_of", "limits_of", "of_cluster", "read_associations"]
 
 _MOST = 5
+ROOT = "root"
+"""The account that is above all others."""
 Key: TypeAlias = tuple[str, str, str]
 """Account, user ("": the association is of the account itself), partition ("": of all)."""
 
@@ -49,13 +53,26 @@ def key_of(part: Part) -> Key:
 def limits_of(part: Part) -> dict[str, float]:
     """Return ``GrpTRES`` of an association by TRES, as "cpu", "mem" (MiB) or "gres/gpu:a100"."""
     if isinstance(part, Record):
-        return dict(parsed(part.get("grp_tres"), tres))
-    limits = {}
-    for each in part.get("max").get("tres").get("total").items():
-        kind, name = each["type"].text(), each.get("name").text("")
-        if each["count"].value != -1:  # no limit
-            limits[f"{kind}/{name}" if name else kind] = finite(each["count"])
-    return limits
+        return tres_amounts(part.get("grp_tres"))
+    return tres_amounts(part.get("max").get("tres").get("total"))
+
+
+def of_cluster(path: str | os.PathLike[str], records: list[Part], jobs: Iterable[Job], account: Account) -> list[Part]:
+    """Return the associations of the cluster of the jobs, as far as both name one."""
+    clusters = {job.part.get("cluster").text("") for job in jobs} - {""}
+    named = [(record, record.get("cluster").text("")) for record in records]
+    others = {name for _, name in named if name}
+    if clusters and others and not clusters & others:
+        raise InvalidInstance(
+            f"{path}: the associations are of the cluster {joined(sorted(others), 3)}, and the jobs of {joined(sorted(clusters), 3)}; "
+            "export both of one cluster"
+        )
+    if len(others) > 1 and not clusters:
+        account.note(
+            f"the associations are of the clusters {joined(sorted(others), 3)}, and the jobs do not say of which they are: all count; "
+            "export those of one (sacctmgr -P show assoc tree cluster=NAME)"
+        )
+    return [record for record, name in named if not clusters or not name or name in clusters]
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,8 @@ ASSOCIATION = declared(
     read | Share, RawShares, shares_raw | its weight
     read | GrpTRES, max, GrpJobs, MaxJobs | limits of what runs at once
     read | GrpTRESMins, GrpTRESRunMins, GrpWall, MaxTRESMins | budgets over time, which are noted
-    ignored | MaxTRES, MaxTRESPerNode, MaxWall, MaxTRESMinsPJ | limits of one job: the reason of a job that breaks one says so
+    read | MaxTRES, MaxTRESPJ, MaxTRESPerJob, MaxTRESPerNode, MaxTRESPN, MaxWall, MaxWallDurationPerJob | limits of one job
+    ignored | MaxTRESMinsPJ | a budget of one job: the reason of a job that breaks it says so
     ignored | GrpSubmit, MaxSubmit, MaxJobsAccrue, GrpJobsAccrue, min, MinPrioThres | how many jobs may wait
     ignored | NormShares, RawUsage, NormUsage, EffectvUsage, FairShare, LevelFS, TRESRunMins, usage | usage, which orders jobs that wait
     ignored | Priority, priority, QOS, qos, Def QOS, default, is_default, ID, id, LFT, RGT, lineage, accounting | names, and defaults

@@ -52,11 +52,12 @@ from fairopt.instance.queues import Queue
 from fairopt.slurm.doubts import note_hidden_jobs, note_missing_columns, note_missing_nodes, note_qos, note_states
 from fairopt.slurm.fields import ASSOCIATION, JOB, LICENSE, NODE, PARTITION, QOS, RESERVATION, seeing
 from fairopt.slurm.jobs import Job, read_job
-from fairopt.slurm.licenses import Licenses
+from fairopt.slurm.licenses import Licenses, read_licenses
 from fairopt.slurm.named_limits import NamedLimits
 from fairopt.slurm.nodes import Node, Partition, allowed_nodes, read_node, read_partitions, total_tres
+from fairopt.slurm.own_limits import OwnLimits
 from fairopt.slurm.policies import note_policies, with_whole_nodes
-from fairopt.slurm.qos import Qos, breaks, limits_of_job, read_qos, tiers_of
+from fairopt.slurm.qos import read_qos, tiers_of
 from fairopt.slurm.queues import OF_QOS, Associations
 from fairopt.slurm.reading import read_records
 from fairopt.slurm.reservations import Reservations
@@ -182,7 +183,9 @@ def import_slurm(
     )
     states = Counter(job.state for job in listed_jobs)
     account.summary |= {"nodes": len(read), "jobs": len(listed_jobs), **{f"jobs {state}": n for state, n in states.items()}}
-    able = _within_limits(_able_to_run(_widened(listed_jobs), account), limiting, member, account)
+    licensed = read_licenses(licenses, account)
+    own_limits = OwnLimits(limiting, member, licensed, associations, listed_jobs, account)
+    able = own_limits.able(_able_to_run(_widened(listed_jobs), account), account)
     if not ignore_partitions:
         able = with_whole_nodes(able, member)
         note_policies(able, member, limiting, account)
@@ -216,7 +219,7 @@ def import_slurm(
     offered = without_pieces(offered)
     generic = sorted({name for size in on_nodes for name in size.demand} - {"cpu", "memory"})
     resources = ["cpu", "memory", *generic]
-    of_cluster = Licenses(licenses, resources, account)
+    of_cluster = Licenses(licensed, licenses, resources, account)
     sizes = of_cluster.sizes([job for job, _ in kept], on_nodes)
     index = {node.name: i for i, node in enumerate(offered)}
     running = []
@@ -323,18 +326,6 @@ def _able_to_run(jobs: list[Job], account: Account) -> list[Job]:
         if job.copies:
             able.append(job)
     return able
-
-
-def _within_limits(jobs: list[Job], qos: Mapping[str, Qos], member: Mapping[str, Partition], account: Account) -> list[Job]:
-    """Return the jobs that no limit of a QOS keeps from ever starting, whatever else runs, and leave out the others."""
-    kept = []
-    for job in jobs:
-        why = "" if job.holds else breaks(job, limits_of_job(job, qos, member))
-        if why:
-            account.leave_out("job", job.where, f"breaks {why}, so it can never start", job.copies)
-        else:
-            kept.append(job)
-    return kept
 
 
 def _queues_of_tiers(jobs: Sequence[Job], tiers: Mapping[str, int]) -> list[str] | None:

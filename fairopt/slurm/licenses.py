@@ -10,7 +10,7 @@ licences does not count as one that holds half of the cluster. It can be a resou
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fairopt.clusters.account import Account
@@ -23,7 +23,7 @@ from fairopt.slurm.sizes import Size
 from fairopt.slurm.syntax import finite, licenses, tres
 from fairopt.wording import joined, named, plural
 
-__all__ = ["PREFIX", "License", "Licenses", "licenses_in"]
+__all__ = ["PREFIX", "License", "Licenses", "asked_sets", "licenses_in", "read_licenses"]
 
 PREFIX = "license/"
 _MOST = 3
@@ -43,12 +43,27 @@ def _read_license(part: Part) -> License:
     return License(part, part["LicenseName"].text(), max(finite(part["Total"]) - taken, 0.0))
 
 
+def read_licenses(path: str | os.PathLike[str] | None, account: Account) -> list[License]:
+    """Return the licences of an export; none without one.
+
+    Raises
+    ------
+    InvalidInstance
+        With the file, and the line or the field.
+    """
+    if path is None:
+        return []
+    listed = account.unique(account.read(read_records(path, "licenses"), _read_license, "licence"), "licence")
+    account.summary["licences"] = len(listed)
+    return listed
+
+
 def licenses_in(part: Part) -> dict[str, float]:
     """Return the licences in a TRES string, which has those that accounting tracks."""
     return {name.removeprefix(PREFIX): amount for name, amount in parsed(part, tres).items() if name.startswith(PREFIX)}
 
 
-def _asked(job: Job) -> list[dict[str, float]]:
+def asked_sets(job: Job) -> list[dict[str, float]]:
     """Return what a job takes: one set of licences, or several of which any will do."""
     part = job.part
     for key in ("licenses_allocated", "licenses") if job.holds else ("licenses",):
@@ -62,27 +77,25 @@ class Licenses:
 
     Parameters
     ----------
+    listed : sequence of License
     path : path or None
-        The export of licences; None: there is none, and no licence counts.
+        The export that lists them; None: there is none, and no licence counts.
     taken : collection of str
         Names of resources of servers. A licence with such a name is called ``license/NAME``.
     account : Account
         Gets notes on licences that are not known.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None, taken: Collection[str], account: Account) -> None:
+    def __init__(self, listed: Sequence[License], path: str | os.PathLike[str] | None, taken: Collection[str], account: Account) -> None:
         self.path, self.account = path, account
-        listed = [] if path is None else account.unique(account.read(read_records(path, "licenses"), _read_license, "licence"), "licence")
         self.resource = {each.name: f"{PREFIX}{each.name}" if each.name in taken else each.name for each in listed}
         self.amounts = {self.resource[each.name]: each.number for each in listed}
-        if path is not None:
-            account.summary["licences"] = len(listed)
 
     def sizes(self, jobs: Iterable[Job], sizes: Iterable[Size]) -> list[Size]:
         """Return the sizes of jobs with the licences of a task."""
         found, unknown, open_choice, asking = list[Size](), dict[str, None](), 0, 0
         for job, size in zip(jobs, sizes, strict=True):
-            sets = _asked(job)
+            sets = asked_sets(job)
             asking += bool(sets[0])
             open_choice += len(sets) > 1 and self.path is not None
             own: Mapping[str, float] = sets[0] if len(sets) == 1 else {}

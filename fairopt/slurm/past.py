@@ -22,7 +22,7 @@ from fairopt.clusters.shapes import natural
 from fairopt.errors import InvalidInstance
 from fairopt.instance import BoolArray, Instance
 from fairopt.slurm.jobs import Job, read_job
-from fairopt.slurm.licenses import Licenses
+from fairopt.slurm.licenses import Licenses, read_licenses
 from fairopt.slurm.named_limits import NamedLimits
 from fairopt.slurm.nodes import Node, read_node
 from fairopt.slurm.pieces import card_type
@@ -71,7 +71,7 @@ def cluster_of_log(
         raise InvalidInstance(f"{Path(nodes)}: no node has anything to share; export them again: scontrol show nodes > nodes.txt")
     resources = ["cpu", "memory", *sorted(set(has) - {"cpu", "memory"})]
     resources = [name for name in resources if name in has]
-    licensed = Licenses(licenses, resources, account)
+    licensed = Licenses(read_licenses(licenses, account), licenses, resources, account)
     jobs = _jobs_of(table)
     rows = _rows(listed, resources)
     servers = [f"{own[0].name} +{len(own) - 1}" if len(own) > 1 else own[0].name for own in rows]

@@ -28,12 +28,12 @@ from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
 from fairopt.slurm.jobs import Job
 from fairopt.slurm.nodes import Partition
-from fairopt.slurm.reading import parsed, read_records
-from fairopt.slurm.syntax import finite, number, seconds, tres, words
+from fairopt.slurm.reading import count_or_inf, minutes, read_records, tres_amounts
+from fairopt.slurm.syntax import finite, number, seconds, words
 from fairopt.slurm.text import Record
 from fairopt.wording import joined, plural
 
-__all__ = ["Qos", "QosLimits", "breaks", "limits_of_job", "read_qos", "tiers_of"]
+__all__ = ["Qos", "QosLimits", "limits_of_job", "of_both", "read_qos", "tiers_of"]
 
 _OVER_TIME = ("GrpTRESMins", "GrpTRESRunMins", "GrpWall", "MaxTRESMins", "MaxTRESRunMinsPU", "MaxTRESRunMinsPA", "UsageThres")
 _FLAGS = {"denyonlimit", "denylimit", "enforceusagethreshold", "noreserve", "nodecay", "usagefactorsafe", "deleted", "notset"}
@@ -201,8 +201,10 @@ def _reached(name: str, preempts: Mapping[str, Sequence[str]]) -> set[str]:
 
 
 def _read(part: Part) -> Qos:
-    amounts = {name: _amounts(_of(part, name)) for name in ("GrpTRES", "MaxTRESPU", "MaxTRESPA", "MaxTRES", "MaxTRESPerNode", "MinTRES")}
-    jobs = {name: _count(_of(part, name)) for name in ("GrpJobs", "MaxJobsPU", "MaxJobsPA")}
+    amounts = {
+        name: tres_amounts(_of(part, name)) for name in ("GrpTRES", "MaxTRESPU", "MaxTRESPA", "MaxTRES", "MaxTRESPerNode", "MinTRES")
+    }
+    jobs = {name: count_or_inf(_of(part, name)) for name in ("GrpJobs", "MaxJobsPU", "MaxJobsPA")}
     preempt = part.get("preempt")
     return Qos(
         part=part,
@@ -213,7 +215,7 @@ def _read(part: Part) -> Qos:
         job=amounts["MaxTRES"],
         node=amounts["MaxTRESPerNode"],
         least=amounts["MinTRES"],
-        minutes=_minutes(_of(part, "MaxWall")),
+        minutes=minutes(_of(part, "MaxWall")),
         over_partition=any(_plain(word) in ("overpartqos", "overridepartitionqos") for word in words(part.get("flags"))),
         priority=finite(part.get("priority")),
         preempts=tuple(words(preempt.get("list") if isinstance(preempt.value, dict) else preempt)),
@@ -237,32 +239,6 @@ def _of(part: Part, name: str) -> Part:
     return found
 
 
-def _amounts(part: Part) -> dict[str, float]:
-    if not isinstance(part.value, list):
-        return dict(parsed(part, tres))
-    found = {}
-    for each in part.items():
-        kind, name, amount = each["type"].text(), each.get("name").text(""), number(each["count"])
-        if amount is not None and amount not in (-1, math.inf):
-            found[f"{kind}/{name}" if name else kind] = amount
-    return found
-
-
-def _count(part: Part) -> float:
-    value = number(part)
-    return math.inf if value is None or value < 0 else value
-
-
-def _minutes(part: Part) -> float:
-    """Return a length of time, of a table as days-hours:minutes:seconds, of JSON in minutes."""
-    if isinstance(part.value, str):
-        length = seconds(part.value)
-        if length is None:
-            part.refuse(f'"{part.value[:40]}" is not a length of time such as 1-00:00:00')
-        return length / 60
-    return _count(part)
-
-
 def _is_set(part: Part) -> bool:
     if isinstance(part.value, list):
         return any(number(each["count"]) not in (None, -1, math.inf) for each in part.items())
@@ -272,8 +248,8 @@ def _is_set(part: Part) -> bool:
     return value not in (None, -1, math.inf) and not (value == 0 and "UsageThres" in part.place)
 
 
-def limits_of_job(job: Job, qos: Mapping[str, Qos], partitions: Mapping[str, Partition]) -> list[tuple[Qos, tuple[QosLimits, ...]]]:
-    """Return the QOS that limit a job, the first of which comes before the second, and their limits that count."""
+def of_both(job: Job, qos: Mapping[str, Qos], partitions: Mapping[str, Partition]) -> list[Qos]:
+    """Return the QOS that limit a job, that of its partition and its own, the first of which comes before the second."""
     own = qos.get(job.qos)
     of_partition = qos.get(partitions[job.partition].qos) if job.partition in partitions else None
     order = [each for each in (of_partition, own) if each is not None]
@@ -281,6 +257,12 @@ def limits_of_job(job: Job, qos: Mapping[str, Qos], partitions: Mapping[str, Par
         order.reverse()
     if len(order) == 2 and order[0].name == order[1].name:
         order.pop()
+    return order
+
+
+def limits_of_job(job: Job, qos: Mapping[str, Qos], partitions: Mapping[str, Partition]) -> list[tuple[Qos, tuple[QosLimits, ...]]]:
+    """Return the QOS that limit a job, the first of which comes before the second, and their limits that count."""
+    order = of_both(job, qos, partitions)
     found: list[tuple[Qos, tuple[QosLimits, ...]]] = []
     for each in order:
         limits = (
@@ -288,38 +270,3 @@ def limits_of_job(job: Job, qos: Mapping[str, Qos], partitions: Mapping[str, Par
         )
         found.append((each, limits))
     return found
-
-
-def breaks(job: Job, qos: Sequence[tuple[Qos, tuple[QosLimits, ...]]]) -> str:
-    """Return which limit a job that waits breaks by itself, so that it cannot start; empty: none.
-
-    A limit of several jobs, too: one that asks for more than all may hold together never starts, and has no part of it. Where the limit is
-    0, its jobs are closed out by the limit, and stay in the instance.
-
-    Parameters
-    ----------
-    qos : sequence
-        `limits_of_job`.
-    """
-    total = _as_tres(job)
-    for each, limits in qos:
-        for name, amounts, times in (("MaxTRES", each.job, 1.0), ("MaxTRESPerNode", each.node, job.request.nodes)):
-            if any(total.get(resource, 0.0) > bound * times * (1 + 1e-9) for resource, bound in amounts.items()):
-                return f"{name} of the QOS {each.name}"
-        if any(total.get(resource, 0.0) < bound for resource, bound in each.least.items()):
-            return f"MinTRES of the QOS {each.name}"
-        for name, own in zip(("GrpTRES", "MaxTRESPU", "MaxTRESPA"), limits, strict=True):
-            if any(total.get(resource, 0.0) > bound * (1 + 1e-9) > 0 for resource, bound in own.tres.items()):
-                return f"{name} of the QOS {each.name}"
-        if job.minutes < math.inf and job.minutes > each.minutes:
-            return f"MaxWall of the QOS {each.name}"
-    return ""
-
-
-def _as_tres(job: Job) -> dict[str, float]:
-    """Return what a job asks for, by TRES."""
-    amounts = job.request.amounts
-    known = {"cpu": amounts.get("cpu", 0.0), "node": job.request.nodes, "mem": amounts.get("memory", 0.0) * 1024}
-    generic = {f"gres/{name}": amount for name, amount in amounts.items() if name not in ("cpu", "memory")}
-    typed = {f"gres/{kind}": amounts.get(kind.partition(":")[0], 0.0) for kind in job.types}
-    return known | generic | typed

@@ -23,10 +23,11 @@ from fairopt.clusters.json_export import Part
 from fairopt.clusters.queue_tree import Forest
 from fairopt.errors import InvalidInstance
 from fairopt.instance.queues import Queue, Quota
-from fairopt.slurm.associations import Key, key_of, limits_of, read_associations
+from fairopt.slurm.associations import ROOT, Key, key_of, limits_of, of_cluster, read_associations
 from fairopt.slurm.jobs import Job
 from fairopt.slurm.nodes import Node
 from fairopt.slurm.pieces import PIECES
+from fairopt.slurm.reading import count_or_inf, tres_amounts
 from fairopt.slurm.syntax import finite, number
 from fairopt.slurm.text import OVER_TIME, PARENT, Record, tree
 from fairopt.wording import joined, plural
@@ -37,8 +38,13 @@ OF_QOS = "/qos:"
 """Between the queue of a user and the name of a QOS that is a tier."""
 _LEAST = 0.001
 _FIRST = 1000.0  # times the shares of all others: of a user who comes first
-_ROOT = "root"
 _UNITS = {"cpu": ("cpu", 1.0), "mem": ("memory", 1024.0)}  # MiB -> GiB
+_OVER_TIME_JSON = {  # where the answer of slurmrestd has each, below "max"
+    "GrpTRESMins": ("tres", "group", "minutes"),
+    "GrpTRESRunMins": ("tres", "group", "active"),
+    "MaxTRESMins": ("tres", "minutes", "per", "job"),
+    "GrpWall": ("per", "account", "wall_clock"),
+}
 SplitLimits: TypeAlias = tuple[tuple[tuple[str, float], ...], tuple[tuple[str, float], ...]]
 """Limits of the whole cluster by resource, and by type of generic resource ("gpu:a100")."""
 
@@ -79,9 +85,7 @@ class Associations:
         first: list[Key] = []  # users who use the shares of their account
         left_out: set[str] = set()
         numbers: set[str] = set()
-        records = _of_cluster(
-            path, read_associations(path, ("Account", "User", "Share")), {job.part.get("cluster").text("") for job in jobs} - {""}, account
-        )
+        records = of_cluster(path, read_associations(path, ("Account", "User", "Share")), jobs, account)
         as_text = [record for record in records if isinstance(record, Record)]
         if as_text and not tree(records):
             account.note("the associations do not say which account is in which: all are in the root (sacctmgr -P show assoc tree says it)")
@@ -120,9 +124,9 @@ class Associations:
             over = self._over(key[0] if key[1] else self.parent.get(key[0]))
             if key not in own and (key[1] or key[0] not in self.merged) and over is not None:
                 others[over] = others.get(over, 0.0) + weight
-        beside = [key for key in first if others.get(self._over(key[0]) or _ROOT)]
+        beside = [key for key in first if others.get(self._over(key[0]) or ROOT)]
         for key in beside:
-            self.weight[key] = _FIRST * others[self._over(key[0]) or _ROOT]
+            self.weight[key] = _FIRST * others[self._over(key[0]) or ROOT]
         if beside:
             account.note(
                 f"{plural(len(beside), 'user')} with FairShare=parent, such as {beside[0][1]}, come before the other users of their "
@@ -145,7 +149,7 @@ class Associations:
         while account in self.merged and account not in seen:
             seen.add(account)
             account = self.parent.get(account)
-        return None if not account or account == _ROOT else account
+        return None if not account or account == ROOT else account
 
     @property
     def limited(self) -> set[str]:
@@ -216,7 +220,7 @@ class Associations:
         queues += [self._queue("/".join(filter(None, key)), self._over(key[0]), key, nodes) for key in leaves]
         above_others = sorted({(self.queue_of(job), job.qos) for job in jobs if job.qos in self.tiers})
         queues += [Queue(name, name.partition(OF_QOS)[0], tier=self.tiers[qos]) for name, qos in above_others]
-        of_owner = {name: (name,) for name in accounts if name not in (_ROOT, *self.merged)} if users == "account" else None
+        of_owner = {name: (name,) for name in accounts if name not in (ROOT, *self.merged)} if users == "account" else None
         return Forest(tuple(queues), system="Slurm", of_owner=of_owner)
 
     def _above(self, accounts: Iterable[str]) -> dict[str, str | None]:
@@ -224,14 +228,14 @@ class Associations:
         above: dict[str, str | None] = {}
         for start in accounts:
             name, way = start, set[str]()
-            while name != _ROOT and name not in above:
+            while name != ROOT and name not in above:
                 if name in way:
                     raise InvalidInstance(f'{self.path}: the account "{start}" is among its own parents; export it again')
                 way.add(name)
-                name = self.parent.get(name) or _ROOT
+                name = self.parent.get(name) or ROOT
             for each in way:
-                over = self.parent.get(each) or _ROOT
-                above[each] = None if over == _ROOT else over
+                over = self.parent.get(each) or ROOT
+                above[each] = None if over == ROOT else over
         return above
 
     def _queue(self, name: str, over: str | None, key: Key, nodes: Sequence[Node]) -> Queue:
@@ -246,23 +250,6 @@ class Associations:
 
 def _is_of(queue: str, name: str) -> bool:
     return queue.partition(OF_QOS)[0] == name
-
-
-def _of_cluster(path: str | os.PathLike[str], records: list[Part], clusters: set[str], account: Account) -> list[Part]:
-    """Return the associations of the cluster of the jobs, as far as both name one."""
-    named = [(record, record.get("cluster").text("")) for record in records]
-    others = {name for _, name in named if name}
-    if clusters and others and not clusters & others:
-        raise InvalidInstance(
-            f"{path}: the associations are of the cluster {joined(sorted(others), 3)}, and the jobs of {joined(sorted(clusters), 3)}; "
-            "export both of one cluster"
-        )
-    if len(others) > 1 and not clusters:
-        account.note(
-            f"the associations are of the clusters {joined(sorted(others), 3)}, and the jobs do not say of which they are: all count; "
-            "export those of one (sacctmgr -P show assoc tree cluster=NAME)"
-        )
-    return [record for record, name in named if not clusters or not name or name in clusters]
 
 
 def _shares(part: Part, account: Account) -> float:
@@ -312,5 +299,14 @@ def _jobs(part: Part) -> tuple[float, float]:
 
 
 def _over_time(part: Part) -> set[str]:
-    """Return the budgets over time that a row of a table has."""
-    return {name for name in OVER_TIME if isinstance(part, Record) and part.get(name).value}
+    """Return the budgets over time that an association has."""
+    if isinstance(part, Record):
+        return {name for name in OVER_TIME if part.get(name).value}
+    found = set()
+    for name, keys in _OVER_TIME_JSON.items():
+        place = part.get("max")
+        for key in keys:
+            place = place.get(key)
+        if tres_amounts(place) if isinstance(place.value, list) else count_or_inf(place) < math.inf:
+            found.add(name)
+    return found

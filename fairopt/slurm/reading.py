@@ -7,6 +7,7 @@ kept for the system (``MemSpecLimit``, ``CoreSpecCount``), so that messages name
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,11 +18,11 @@ from fairopt.errors import InvalidInstance
 from fairopt.files import read_text
 from fairopt.instance.hosts import unfolded
 from fairopt.slurm.job_text import job_blocks
-from fairopt.slurm.syntax import finite
+from fairopt.slurm.syntax import finite, number, seconds, tres
 from fairopt.slurm.text import ASSOCIATIONS, QOS, blocks, table
 from fairopt.wording import figure
 
-__all__ = ["command_for", "parsed", "read_records"]
+__all__ = ["command_for", "count_or_inf", "minutes", "parsed", "read_records", "tres_amounts"]
 
 _SINCE_SCONTROL = (23, 2)
 _COMMANDS = {  # from 23.02 on; before
@@ -172,3 +173,32 @@ def parsed(part: Part, parse: Callable[[str], Any]) -> Any:
         if isinstance(error, InvalidInstance):
             raise
         part.refuse(str(error))
+
+
+def tres_amounts(part: Part) -> dict[str, float]:
+    """Return limits by TRES, from a text or a list of slurmrestd; those that are not set, or infinite, are left out."""
+    if not isinstance(part.value, list):
+        return dict(parsed(part, tres))
+    found = {}
+    for each in part.items():
+        kind, name = each["type"].text(), each.get("name").text("")
+        amount = count_or_inf(each["count"])
+        if amount < math.inf:
+            found[f"{kind}/{name}" if name else kind] = amount
+    return found
+
+
+def count_or_inf(part: Part) -> float:
+    """Return a limit of a number; inf: there is none."""
+    value = None if part.value == -1 else number(part)
+    return math.inf if value is None else value
+
+
+def minutes(part: Part) -> float:
+    """Return a length of time, of a table as days-hours:minutes:seconds, of JSON in minutes; inf: there is none."""
+    if isinstance(part.value, str):
+        length = seconds(part.value)
+        if length is None:
+            part.refuse(f'"{part.value[:40]}" is not a length of time such as 1-00:00:00')
+        return length / 60
+    return count_or_inf(part)

@@ -80,6 +80,13 @@ ASSOCIATIONS = {  # columns of sacctmgr and sshare
     "grptres": "grp_tres",
     "grpjobs": "grp_jobs",
     "maxjobs": "max_jobs",
+    "maxtres": "max_tres",
+    "maxtrespj": "max_tres",
+    "maxtresperjob": "max_tres",
+    "maxtrespernode": "max_tres_per_node",
+    "maxtrespn": "max_tres_per_node",
+    "maxwall": "max_wall",
+    "maxwalldurationperjob": "max_wall",
 }
 OVER_TIME = ("GrpTRESMins", "GrpTRESRunMins", "GrpWall", "MaxTRESMins")
 """Columns of associations that are budgets over time."""

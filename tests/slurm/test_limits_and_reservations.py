@@ -237,3 +237,93 @@ def test_a_reservation_of_some_cpus_leaves_the_rest_of_a_node(tmp_path: Path) ->
     found = import_records(tmp_path, [node("n2", 64, state=["MIXED", "RESERVED"])], [waiting(1, "a", "ann")], reservations=listed)
     assert found.instance.capacities[0, 0] == 56
     assert any("part of the CPUs" in note for note in found.notes)
+
+
+def left_out(found: fo.Import) -> dict[str, str]:
+    """Return why each job is left out, by its number."""
+    return {each.where.partition("(job ")[2].rstrip(")"): each.why for each in found.left_out}
+
+
+OWN = "Account|User|Share|GrpTRES|MaxTRES|MaxTRESPerNode|MaxWall\nroot||1|cpu=60|||\n a||1|cpu=8,gres/gpu=2|cpu=6|cpu=3|02:00:00\n"
+OWN += "  a|ann|1|cpu=7|cpu=7||\n  a|ben|1||||\n b||1|cpu=0|||\n  b|cat|1||||\n"
+
+
+def test_a_job_that_breaks_a_limit_of_its_associations_by_itself_has_no_part_of_them(tmp_path: Path) -> None:
+    """ann may have jobs of 7 CPUs where her account has 6; what is not set is that of the account; all accounts are below the root.
+
+    GrpTRES=cpu=0 closes cat's job out: it stays, with nothing. The same from the answer of slurmrestd.
+    """
+    fits = {
+        1: ("a", "ann", "cpu=7,mem=1M,node=3", {}),
+        2: ("a", "ben", "cpu=3,mem=1M,node=1", {"time_limit": 120}),
+        3: ("b", "cat", ONE, {}),
+    }
+    breaks = {
+        4: ("a", "ann", "cpu=8,mem=1M,node=3", {}, "GrpTRES of a/ann"),
+        5: ("a", "ben", "cpu=7,mem=1M,node=3", {}, "MaxTRES of a"),
+        6: ("a", "ben", "cpu=4,mem=1M,node=1", {}, "MaxTRESPerNode of a"),
+        7: ("a", "ben", ONE, {"time_limit": 121}, "MaxWall of a"),
+        8: ("a", "ben", "cpu=1,mem=1M,node=1,gres/gpu=3", {}, "GrpTRES of a"),
+        9: ("c", "dan", "cpu=61,mem=1M,node=1", {}, "GrpTRES of root"),
+    }
+    jobs = [job(n, tres, account=a, user_name=u, **more) for n, (a, u, tres, more, *_) in {**fits, **breaks}.items()]
+
+    def listed(amounts: str) -> list[dict[str, Any]]:
+        pairs = [each.split("=") for each in amounts.split(",") if each]
+        return [{"type": name.partition("/")[0], "name": name.partition("/")[2], "count": int(value)} for name, value in pairs]
+
+    answer, over = [], {"a": "root", "b": "root", "root": ""}
+    for row in OWN.splitlines()[1:]:
+        account, user, share, together, of_job, of_node, wall = (cell.strip() for cell in row.split("|"))
+        most = {"total": listed(together), "per": {"job": listed(of_job), "node": listed(of_node)}}
+        clock = {"set": bool(wall), "number": 120 if wall else 0}
+        limits = {"tres": most, "jobs": {"per": {"wall_clock": clock, "count": {"set": False, "number": 0}}}}
+        record = {"account": account, "user": user, "partition": "", "shares_raw": int(share), "max": limits, "flags": []}
+        answer.append(record | {"parent_account": "" if user else over[account]})
+    for name, text in (("associations.txt", OWN), ("associations.json", json.dumps({"associations": answer}))):
+        found = import_records(tmp_path, [node("n1", gres="gpu:4")], jobs, associations=written(tmp_path, name, text))
+        assert left_out(found) == {str(n): f"breaks {limit}, so it can never start" for n, (*_, limit) in breaks.items()}
+        assert tasks(found)["b/cat"] == 0
+        assert sorted(found.owners) == ["a", "a", "b"]
+
+
+def test_a_limit_of_a_qos_comes_before_that_of_an_association(tmp_path: Path) -> None:
+    """Of one job, of its time and of several jobs, by TRES; that of the partition's QOS comes before that of the job's own."""
+    associations = written(tmp_path, "associations.txt", OWN)
+    partitions = written(tmp_path, "partitions.txt", "PartitionName=batch QoS=part\n   Nodes=n1\n")
+    qos = written(
+        tmp_path, "qos.txt", "Name|MaxTRES|MaxWall|GrpTRES|MaxTRESPerNode\npart|cpu=20|||\nlong|cpu=2|1-00:00:00|cpu=30|cpu=30\nshort||||\n"
+    )
+    jobs = [
+        job(1, "cpu=20,mem=1M,node=1", account="a", user_name="ann", qos="long", time_limit=600),
+        job(2, "cpu=21,mem=1M,node=1", account="a", user_name="ann", qos="long"),
+        job(3, "cpu=1,mem=1M,node=1,gres/gpu=3", account="a", user_name="ann", qos="long"),
+        job(4, "cpu=8,mem=1M,node=1", account="a", user_name="ann", qos="short"),
+    ]
+    found = import_records(tmp_path, [node("n1", gres="gpu:4")], jobs, associations=associations, partitions=partitions, qos=qos)
+    assert left_out(found) == {
+        "2": "breaks MaxTRES of the QOS part, so it can never start",
+        "3": "breaks GrpTRES of a, so it can never start",
+        "4": "breaks GrpTRES of a/ann, so it can never start",
+    }
+
+
+def test_a_job_that_needs_more_licences_than_there_are(tmp_path: Path) -> None:
+    """It has no part of them, unless it may take others; the licences that an account may have are a limit, too."""
+    licenses = written(tmp_path, "licenses.txt", "LicenseName=ansys\n    Total=4 Used=0\nLicenseName=flex\n    Total=9 Used=0\n")
+    associations = written(tmp_path, "t", "Account|User|Share|GrpTRES\nroot||1|\n a||1|license/flex=2\n  a|u|1|\n")
+    jobs = [job(n, ONE, licenses=text) for n, text in enumerate(("ansys:5", "ansys:4", "ansys:5|flex:1", "flex:3"), 1)]
+    found = import_records(tmp_path, [node("n1")], jobs, licenses=licenses, associations=associations)
+    assert left_out(found) == {
+        "1": "breaks the number of licences ansys, so it can never start",
+        "4": "breaks GrpTRES of a, so it can never start",
+    }
+
+
+def test_budgets_of_associations_over_time_are_noted(tmp_path: Path) -> None:
+    """The same of a table and of the answer of slurmrestd."""
+    minutes = {"tres": {"group": {"minutes": [{"type": "cpu", "name": "", "count": 90}]}, "total": []}}
+    answer = [{"account": "a", "user": "u", "partition": "", "shares_raw": 1, "parent_account": "", "max": minutes, "flags": []}]
+    for name, text in (("t", "Account|User|Share|GrpTRESMins\na|u|1|cpu=90\n"), ("t.json", json.dumps({"associations": answer}))):
+        found = import_records(tmp_path, [node("n1")], [job(1)], associations=written(tmp_path, name, text))
+        assert "GrpTRESMins of associations are budgets over time, which an instance does not have" in found.notes

@@ -69,7 +69,7 @@ emu|  optics|||2||||||normal
 emu|   optics|ada||3||||||normal
 emu|   optics|ada|long|parent||9|cpu=7||5|normal
 emu|  acoustics|||4||||||normal
-emu| biology|||2|||mem=2048|||normal
+emu| biology|||2|||mem=20480|||normal
 emu|  biology|cyd||1||||||normal
 """
 SHARES = """\
@@ -160,7 +160,7 @@ def test_associations_of_sacctmgr(tmp_path: Path) -> None:
     result = imported(tmp_path, associations=TREE)
     quota = fo.Quota(["gn1"], limit={"gpu": 2}, name="gpu:a100")
     assert result.instance.queues == (
-        fo.Queue("biology", None, 2, limit={"memory": 2}),
+        fo.Queue("biology", None, 2, limit={"memory": 20}),
         fo.Queue("biology/cyd", "biology"),
         fo.Queue("physics", None, 6, limit={"cpu": 100, "memory": 64, "gpu": 4}, quotas=[quota]),
         fo.Queue("optics", "physics", 2),
