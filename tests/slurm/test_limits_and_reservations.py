@@ -258,7 +258,7 @@ def test_a_job_that_breaks_a_limit_of_its_associations_by_itself_has_no_part_of_
         2: ("a", "ben", "cpu=3,mem=1M,node=1", {"time_limit": 120}),
         3: ("b", "cat", ONE, {}),
     }
-    breaks = {
+    breaks: dict[int, tuple[Any, ...]] = {
         4: ("a", "ann", "cpu=8,mem=1M,node=3", {}, "GrpTRES of a/ann"),
         5: ("a", "ben", "cpu=7,mem=1M,node=3", {}, "MaxTRES of a"),
         6: ("a", "ben", "cpu=4,mem=1M,node=1", {}, "MaxTRESPerNode of a"),
