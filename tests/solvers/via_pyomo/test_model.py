@@ -12,6 +12,7 @@ import fairopt as fo
 pytest.importorskip("pyomo")
 
 from fairopt.program import Leximin
+from fairopt.solvers.backend import Status
 from fairopt.solvers.via_pyomo import running
 from fairopt.solvers.via_pyomo.model import build, in_units, prices, row_of, with_duals
 
@@ -22,7 +23,7 @@ def solved(program: Any) -> Any:
     """Return the model of a program, with its values and multipliers."""
     model = with_duals(build(program))
     status, _ = running.run(model, running.solver(None), np.inf)
-    assert status is running.Status.OPTIMAL
+    assert status is Status.OPTIMAL
     return model
 
 
