@@ -217,7 +217,7 @@ REFUSED: list[tuple[dict[str, str], str]] = [
         r"the associations are of the cluster other, and the jobs of emu; export both of one",
     ),
     ({"associations": TREE.replace("cpu=7", "cpu=few")}, r'associations\.export, line 7: GrpTRES: "few" is not an amount'),
-    ({"associations": TREE.replace("mem=2048", "mem=2GX")}, r'line 9: GrpTRES: "2GX" is not an amount such as 4, 500M'),
+    ({"associations": TREE.replace("mem=2048", "mem=2GX")}, r'line 9: GrpTRES: "2GX0" is not an amount such as 4, 500M'),
     ({"associations": TREE.replace("biology|cyd||1", "biology|cyd||much")}, r'line 10: Share: expected a number, found the text "much"'),
     ({"associations": TREE.replace("|QOS", "")}, r"line 2: 11 cells for 10 columns; export it again: sacctmgr -P show assoc tree"),
     ({"associations": "Account|User\nroot|\n"}, r'line 1: there is no column "Share"'),
