@@ -144,6 +144,8 @@ class _File:
             "userLimitFactor": self._number(path, "user-limit-factor", 1.0, least=-1.0),
             "userLimit": self._number(path, "minimum-user-limit-percent", 100.0),
         }
+        if largest := self._largest(path):
+            answer["maximumAllocation"] = as_answer(largest)
         if path in weights:
             answer["weight"] = weights[path]
         if children:
@@ -259,6 +261,19 @@ class _File:
                 "such as [memory=10240,vcores=12]"
             )
         return {} if float(text) == 100 else {resource: amount * float(text) / 100 for resource, amount in above.items()}
+
+    def _largest(self, path: str) -> dict[str, float]:
+        """Return the largest container of a queue, of the amounts that the file states."""
+        found: dict[str, float] = {}
+        for name, resource in (("maximum-allocation-mb", "memory"), ("maximum-allocation-vcores", "vcores")):
+            if f"{path}.{name}" in self.settings and (number := self._number(path, name, 0.0)):
+                found |= dict([known_amount(resource, f"{number:.0f}") or (resource, number)])
+        setting = self.settings.get(f"{path}.maximum-allocation")
+        amounts = _AMOUNTS.fullmatch(setting.value) if setting else None
+        if setting and setting.value:
+            listed = _listed(amounts[1] if amounts else setting.value, setting)
+            found |= {resource: number for resource, (kind, number) in listed.items() if not kind}
+        return found
 
     # Settings
 

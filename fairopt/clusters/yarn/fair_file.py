@@ -95,6 +95,8 @@ class _File:
         most = fields.get("maxResources", None if below else self.defaults.get("queueMaxResourcesDefault"))
         if most is not None:
             answer["maxResources"] = as_answer(self._amounts(most))
+        if "maxContainerAllocation" in fields:
+            answer["maxContainerAllocation"] = as_answer(self._amounts(fields["maxContainerAllocation"]))
         if below:
             answer["childQueues"] = {"queue": [self._queue(child, path, level + 1) for child in below]}
         return answer

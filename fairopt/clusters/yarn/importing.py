@@ -35,13 +35,14 @@ from fairopt.clusters.queue_tree import Forest
 from fairopt.clusters.running import Name
 from fairopt.clusters.shapes import SOMEWHERE, Tasks, natural
 from fairopt.clusters.yarn.fields import NODE, see_application
-from fairopt.clusters.yarn.queues import finder, queues_of
+from fairopt.clusters.yarn.largest import too_large
+from fairopt.clusters.yarn.queues import Queues, finder, queues_of
 from fairopt.clusters.yarn.resources import Offer, add, amounts_of, one_or_more, shared_labels
 from fairopt.clusters.yarn.users import OfOneUser
 from fairopt.errors import InvalidInstance
 from fairopt.instance import FloatArray
 from fairopt.instance.queues import Queue
-from fairopt.wording import joined, named
+from fairopt.wording import joined, named, plural
 
 __all__ = ["import_yarn"]
 
@@ -139,7 +140,12 @@ def import_yarn(
     amounts = [node.amounts for node in offered] + [containers.amounts for _, containers in groups]
     resources = list(dict.fromkeys(["cpu", "memory", *(r for each in amounts for r, amount in each.items() if amount)]))
     offers = [Offer(node.name, node.labels, {r: node.amounts.get(r, 0.0) for r in resources}) for node in offered]
-    forest, queue_of = _tree(queues, [app for app, _ in groups], users, offers, account) if queues is not None else (None, {})
+    forest, queue_of = None, dict[str, str]()
+    if queues is not None:
+        told = queues_of(queues, offers, account)
+        queue_of = _queues_meant(told.forest, [app for app, _ in groups], account)
+        groups = _startable(groups, told, queue_of, offers, account)
+        forest = _tree(told, groups, queue_of, users, account)
     asked = list(dict.fromkeys(containers.label for _, containers in groups))
     row = {label: j for j, label in enumerate(asked)}
     shared = set(_shared(labels, offered, asked, account))
@@ -191,14 +197,9 @@ def _shared(path: str | os.PathLike[str] | None, nodes: Sequence[_Node], asked: 
     return ()
 
 
-def _tree(
-    path: str | os.PathLike[str], apps: Sequence[_App], users: str, offers: Sequence[Offer], account: Account
-) -> tuple[Forest, dict[str, str]]:
-    """Return the queues, and the queue that applications mean by a name."""
-    forest, of_one_user = queues_of(path, offers, account)
-    found = finder(forest)
-    queue_of = {}
-    more = []
+def _queues_meant(forest: Forest, apps: Sequence[_App], account: Account) -> dict[str, str]:
+    """Return the queue that applications mean by a name; a queue that the scheduler does not have is noted."""
+    found, queue_of = finder(forest), dict[str, str]()
     for name in dict.fromkeys(app.queue for app in apps):
         known = found(name)
         queue_of[name] = known or name
@@ -206,7 +207,29 @@ def _tree(
             account.note_of(
                 "queue", name, "is named by applications, and the scheduler has no such queue: it is in the root, with weight 1"
             )
-            more.append(Queue(name))
+    return queue_of
+
+
+def _startable(
+    groups: Sequence[tuple[_App, _Containers]], told: Queues, queue_of: Mapping[str, str], offers: Sequence[Offer], account: Account
+) -> list[tuple[_App, _Containers]]:
+    """Return the containers that run or may start in their queue; the others are left out."""
+    kept, by_path = [], {queue.name: queue for queue in told.forest.queues}
+    for app, each in groups:
+        why = "" if each.running else too_large(each.amounts, each.label, queue_of[app.queue], by_path, told.largest, offers)
+        if why:
+            account.leave_out("container", app.where, why, each.number)
+        else:
+            kept.append((app, each))
+    return kept
+
+
+def _tree(told: Queues, groups: Sequence[tuple[_App, _Containers]], queue_of: Mapping[str, str], users: str, account: Account) -> Forest:
+    """Return the queues of the scheduler, with those of users in them, or with the limits of users."""
+    forest, apps = told.forest, [app for app, _ in groups]
+    of_one_user = _with_room(told.users, groups, queue_of, account)
+    known_queues = {queue.name for queue in forest.queues}
+    more = [Queue(name) for name in dict.fromkeys(queue_of[app.queue] for app in apps) if name not in known_queues]
     parents = {queue.parent for queue in forest.queues}
     working: dict[str, set[str]] = {}
     for app in apps:
@@ -228,10 +251,35 @@ def _tree(
         above.append(queue)
     _note_users(of_one_user, working, users, account)
     if users == "user":
-        for name, user in dict.fromkeys((queue_of[app.queue], app.owner) for app in apps):
+        theirs: dict[tuple[str, str], list[_Containers]] = {}
+        for app, each in groups:
+            theirs.setdefault((queue_of[app.queue], app.owner), []).append(each)
+        for (name, user), containers in theirs.items():
             made = Queue(f"{name}/{user}", name, order="listed" if name in listed else "fair")
-            more.append(of_one_user[name].limited(made) if name in of_one_user else made)
-    return replace(forest, queues=(*above, *more)), queue_of
+            own = told.users.get(name)
+            room = [(each.label, each.amounts) for each in containers]
+            more.append(own.with_room_for(room).limited(made) if own is not None else made)
+    return replace(forest, queues=(*above, *more))
+
+
+def _with_room(
+    of_one_user: Mapping[str, OfOneUser], groups: Sequence[tuple[_App, _Containers]], queue_of: Mapping[str, str], account: Account
+) -> dict[str, OfOneUser]:
+    """Return what one user may hold in each queue, with room for the largest container of those who work there."""
+    found, larger = dict(of_one_user), 0.0
+    inside: dict[str, list[_Containers]] = {}
+    for app, each in groups:
+        inside.setdefault(queue_of[app.queue], []).append(each)
+    for name, own in of_one_user.items():
+        theirs = inside.get(name, [])
+        larger += sum(each.number for each in theirs if own.with_room_for([(each.label, each.amounts)]) != own)
+        found[name] = own.with_room_for((each.label, each.amounts) for each in theirs)
+    if larger:
+        account.note(
+            f"{plural(larger, 'container is', 'containers are')} larger than what one user may hold in the queue: a user who is below "
+            "its limit gets the next container, so one of them is within the limit"
+        )
+    return found
 
 
 def _note_users(of_one_user: Mapping[str, OfOneUser], working: Mapping[str, set[str]], users: str, account: Account) -> None:
@@ -240,7 +288,7 @@ def _note_users(of_one_user: Mapping[str, OfOneUser], working: Mapping[str, set[
     if limited:
         account.note(
             f"one user holds at most user-limit-factor times the capacity of {joined(limited, 3)}, also while the rest is idle (of a queue "
-            "without capacity, one container, and here none); the factor -1 means no limit"
+            "without capacity, one container); the factor -1 means no limit"
         )
     several = [named(name) for name, own in of_one_user.items() if own.limits_anything and len(working.get(name, ())) > 1]
     if several and users == "queue":

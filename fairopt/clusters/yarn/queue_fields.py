@@ -28,7 +28,8 @@ CAPACITY_QUEUE = declared(
     ignored | nodeLabels | the labels that it may use: requests for others are refused when they are made
     ignored | maxApplications, maxApplicationsPerUser | applications that exist have been taken
     ignored | AMResourceLimit, usedAMResource, userAMResourceLimit, userAMResourceUsage | how many applications run at once
-    ignored | maximumAllocation, maximumAllocationVCores, maximumAllocationMB | requests that are larger were refused
+    read | maximumAllocation | the largest container
+    ignored | maximumAllocationVCores, maximumAllocationMB | maximumAllocation has it
     ignored | hideReservationQueues, reservationQueue, queueAcls, preemptionDisabled, intraQueuePreemptionDisabled | how it gets there
     ignored | maxApplicationLifetime, defaultApplicationLifetime, expirationTime | how long applications run
     ignored | autoCreateChildQueueEnabled, leafQueueTemplate, autoQueueTemplateProperties, autoQueueParentTemplateProperties | new queues
@@ -43,7 +44,7 @@ FAIR_ANSWER = declared(
     read | minResources, maxResources, clusterResources | its guarantee and its maximum
     read | schedulingPolicy | the order of its applications
     noted | maxApps | how many applications run at once
-    ignored | maxContainerAllocation | requests that are larger were refused
+    read | maxContainerAllocation | the largest container
     ignored | type, fairResources, demandResources, usedResources, amUsedResources, amMaxResources | what applications hold
     ignored | allocatedContainers, pendingContainers, reservedContainers, numPendingApps, numActiveApps | what applications hold
     ignored | reservedResources, maxResourcesForChildren | what applications hold, and maxima of new queues
@@ -63,7 +64,7 @@ SETTING = declared(
     noted | max-parallel-apps | how many applications run at once
     noted | maximum-am-resource-percent | how much of it the first containers of applications may use
     noted | accessible-node-labels.LABEL.maximum-am-resource-percent | how much of it the first containers of applications may use
-    noted | maximum-allocation-mb, maximum-allocation-vcores, maximum-allocation | the largest container
+    read | maximum-allocation-mb, maximum-allocation-vcores, maximum-allocation | the largest container
     noted | default-node-label-expression | the partition of containers that name none
     noted | user-settings.NAME.weight | a user who may have more than others in it
     noted | ordering-policy.fair.enable-size-based-weight | larger applications have more
@@ -107,7 +108,7 @@ FAIR_QUEUE = declared(
     noted | root.minResources, root.maxResources | limits of the whole cluster
     noted | maxRunningApps | how many applications run at once
     noted | maxAMShare | how much of it the first containers of applications may use
-    noted | maxContainerAllocation | the largest container
+    read | maxContainerAllocation | the largest container
     noted | maxChildResources | the maximum of queues that it makes for new users
     noted | reservation | whether a part of it can be reserved
     ignored | aclSubmitApps, aclAdministerApps, aclAdministerReservations, aclListReservations, aclSubmitReservations | rights

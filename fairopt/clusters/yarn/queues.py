@@ -22,7 +22,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairopt.clusters.account import Account
 from fairopt.clusters.fields import Seen
@@ -30,6 +30,7 @@ from fairopt.clusters.json_export import Part, parse_json
 from fairopt.clusters.nested_guarantees import scaled
 from fairopt.clusters.queue_tree import Forest, fitted
 from fairopt.clusters.yarn.files import is_xml, read_queue_file
+from fairopt.clusters.yarn.largest import largest_containers
 from fairopt.clusters.yarn.queue_fields import CAPACITY_QUEUE, FAIR_ANSWER
 from fairopt.clusters.yarn.resources import Offer, amounts_of, dominant, stated, total_of
 from fairopt.clusters.yarn.users import OfOneUser
@@ -39,7 +40,7 @@ from fairopt.instance.queues import Order, Queue, Quota
 from fairopt.instance.tree import MOST_LEVELS, too_deep
 from fairopt.wording import joined, named, plural
 
-__all__ = ["finder", "queues_of"]
+__all__ = ["Queues", "finder", "queues_of"]
 
 _COMMAND = "curl http://RESOURCEMANAGER:8088/ws/v1/cluster/scheduler > scheduler.json"
 _LEAST = 1e-3  # of the least weight beside it: the weight of a queue without capacity, which still gets what the others leave
@@ -47,8 +48,16 @@ _ROOT = "root"
 _NO_LIMIT = 2**31 - 1  # how Java writes that there is none
 
 
-def queues_of(path: str | os.PathLike[str], offers: Sequence[Offer], account: Account) -> tuple[Forest, dict[str, OfOneUser]]:
-    """Return the queues of the scheduler, and what one user may hold in each that says it.
+class Queues(NamedTuple):
+    """The queues of a scheduler; what one user may hold in each that says it, and its largest container."""
+
+    forest: Forest
+    users: Mapping[str, OfOneUser]
+    largest: Mapping[str, Mapping[str, float]]
+
+
+def queues_of(path: str | os.PathLike[str], offers: Sequence[Offer], account: Account) -> Queues:
+    """Return the queues of the scheduler.
 
     Raises
     ------
@@ -81,9 +90,13 @@ def queues_of(path: str | os.PathLike[str], offers: Sequence[Offer], account: Ac
         )
     if not from_file:
         _note_fields(info, account)
+    if kind == "capacityScheduler":
+        largest = largest_containers(dict(_all_of(info)), "maximumAllocation")
+    else:
+        largest = largest_containers(dict(_all_of(info["rootQueue"], key="childQueues")), "maxContainerAllocation")
     if "comparesMemoryAlone" in info:
         found = replace(found, counted=("memory",), counted_why=info["comparesMemoryAlone"].text())
-    return found, users
+    return Queues(found, users, largest)
 
 
 def finder(forest: Forest) -> Callable[[str], str | None]:

@@ -1,7 +1,8 @@
 """What one user may hold in a queue of YARN's Capacity Scheduler.
 
 A user holds at most ``user-limit-factor`` times the capacity of the queue, also while nobody else asks for anything: with the default of 1,
-a queue in which one user works never grows beyond its capacity. Where users are the owners, each is a queue inside with this limit. Where
+a queue in which one user works never grows beyond its capacity, but by one container: a user who is below the limit gets the next. So the
+limit here is at least the largest container of its users. Where users are the owners, each is a queue inside with this limit. Where
 queues are the owners, a queue in which k users work has the limit of k users together, which is exact for one user.
 
 ``minimum-user-limit-percent`` below 100 divides a queue among its users, so that each of k users has the k-th part, but not less than this
@@ -11,7 +12,7 @@ the queue.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fairopt.clusters.yarn.resources import Offer
@@ -45,6 +46,21 @@ class OfOneUser:
     def divides(self, users: int) -> bool:
         """Return whether so many users have equal parts of the queue."""
         return self.least_percent < 100 and users * self.least_percent <= 100
+
+    def with_room_for(self, containers: Iterable[tuple[str, Mapping[str, float]]]) -> OfOneUser:
+        """Return it with room for one container of each of these, given by their labels and amounts.
+
+        A user who holds less than the limit gets one container more, however large: so one that is larger than the limit alone starts.
+
+        >>> offers = [Offer("h1", (), {"cpu": 8.0, "memory": 8.0})]
+        >>> OfOneUser({"": {"cpu": 2.0, "memory": 2.0}}, 100, offers).with_room_for([("", {"cpu": 1.0, "memory": 3.0})]).limits
+        {'': {'cpu': 2.0, 'memory': 3.0}}
+        """
+        limits = {label: dict(most) for label, most in self.limits.items()}
+        for label, amounts in containers:
+            own = limits.get(label, {})
+            own.update({resource: max(most, amounts.get(resource, 0.0)) for resource, most in own.items()})
+        return replace(self, limits=limits)
 
     def limited(self, queue: Queue, users: int = 1) -> Queue:
         """Return a queue that holds no more than so many users may; a guarantee above that is cut.

@@ -143,8 +143,11 @@ def test_a_limit_of_0_is_a_limit(tmp_path: Path) -> None:
     text = capacity_file(
         "root.queues = a,b", "root.a.capacity = [memory=0]", "root.a.maximum-capacity = [memory=1]", "root.b.capacity = [memory=9]"
     )
-    found = shares(imported(tmp_path, text))
-    assert found["a"] == pytest.approx(1 / 1024, abs=1e-5)
+    found = imported(tmp_path, text)
+    assert shares(found) == {"b": 16}
+    assert {(each.number, each.why) for each in found.left_out} == {
+        (99, "is larger than all that the queue a may hold, so it can never start")
+    }
 
 
 @pytest.mark.parametrize(("factor", "expected"), [("1", 8), ("0.5", 4), ("1.5", 12), ("3", 16), ("-1", 16), ("", 8)])
@@ -405,3 +408,45 @@ def test_the_answer_about_queues_is_read_as_it_is_declared(tmp_path: Path, monke
     root["childQueues"] = {"queue": [fair("f", weight=2), fair("g", weight=1)]}
     with_queues(tmp_path, {"type": "fairScheduler", "rootQueue": root}, [running(1, "f")])
     assert used["f"] - {"queuePath", "queue", "state"} == set(FAIR_ANSWER.of("read"))
+
+
+def test_containers_that_are_too_large_for_their_queue_have_no_part_of_it(tmp_path: Path) -> None:
+    """Of 16: a may hold 4, and b containers of 2 GiB and 3 cores; what is larger never starts, and what runs stays."""
+    runs = running(1, "a") | {"allocatedMB": 6144}
+    asked = [asking("x", 9, 5, queue="a"), asking("y", 9, 2, queue="a"), asking("z", 9, 2.5, queue="b"), asking("w", 9, 2, queue="b")]
+    reasons = {
+        "x": "is larger than all that the queue a may hold, so it can never start",
+        "z": "is larger than the largest container of the queue b (maximum-allocation), which YARN refuses",
+    }
+    capacity_queues = [
+        "root.queues = a,b", "root.a.capacity = 20", "root.a.maximum-capacity = 25", "root.a.user-limit-factor = -1",
+        "root.b.capacity = 80", "root.b.user-limit-factor = -1",
+    ]  # fmt: skip
+    for largest in (
+        ["root.b.maximum-allocation-mb = 2048", "root.b.maximum-allocation-vcores = 3"],
+        ["root.b.maximum-allocation = memory-mb=2048,vcores=3"],
+    ):
+        found = imported(tmp_path, capacity_file(*capacity_queues, *largest), [*asked, runs])
+        assert {each.where.rpartition("(")[2].rstrip(")"): each.why for each in found.left_out} == reasons
+        assert {each.number for each in found.left_out} == {9}
+        assert shares(found)["b"] == pytest.approx(6.4)
+    fair_queues = (
+        "<allocations><queue name='a'><maxResources>4096 mb, 4 vcores</maxResources></queue>"
+        "<queue name='b'><maxContainerAllocation>2048 mb, 3 vcores</maxContainerAllocation></queue></allocations>"
+    )
+    found = imported(tmp_path, fair_queues, asked)
+    assert {each.where.rpartition("(")[2].rstrip(")"): each.why for each in found.left_out} == reasons
+    assert shares(found) == pytest.approx({"a": 2, "b": 6})
+
+
+def test_a_user_below_its_limit_gets_a_container_that_is_larger_than_the_limit(tmp_path: Path) -> None:
+    """Half of 16 with the factor 0.25 is 2: one container of 3 GiB for each of two users, whoever the owners are; small ones have 2."""
+    lines = ["root.queues = a,b", "root.a.capacity = 50", "root.b.capacity = 50", "root.a.user-limit-factor = 0.25"]
+    apps = [asking(user, 9, 3, queue="a", user=user) for user in ("ada", "ben")]
+    found = imported(tmp_path, capacity_file(*lines), apps)
+    assert shares(found) == pytest.approx({"a": 2})
+    assert any(note.startswith("18 containers are larger than what one user may hold in the queue") for note in found.notes)
+    by_user = imported(tmp_path, capacity_file(*lines), [*apps, asking("cat", 9, 1, queue="a", user="cat")], users="user")
+    assert shares(by_user) == pytest.approx({"ada": 1, "ben": 1, "cat": 2})
+    nothing = ["root.queues = a,b", "root.a.capacity = 0", "root.b.capacity = 100", "root.a.user-limit-factor = 1"]
+    assert shares(imported(tmp_path, capacity_file(*nothing), apps[:1])) == pytest.approx({"a": 1})
