@@ -59,6 +59,7 @@ import numpy.typing as npt
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.fractions import rationals
 from fairopt.instance.shared import refuse_shared
 from fairopt.instance.task_limits import as_tasks
@@ -117,6 +118,7 @@ class BBF(Notion):
         """Refuse several servers, resources of the cluster, time division and limited parallelism, and what every notion refuses."""
         super().check(instance, sharing)
         if instance.counts.sum() != 1:
+            refuse_by_server(instance, 'the notion "bbf" is defined on one pool', 'use "cdrf", "tsf" or "proportional"')
             raise Unsupported(
                 f'the notion "bbf" is defined on one pool, but the instance has {instance.counts.sum():g} servers; '
                 "instance.pooled() makes one server of them"

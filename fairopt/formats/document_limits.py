@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from fairopt.errors import InvalidInstance
 from fairopt.formats.as_written import AsWritten
 from fairopt.formats.entries import Document, Limit
-from fairopt.formats.messages import Path, Source, check_known, check_unique, refuse
+from fairopt.formats.messages import Path, Source, check_known, check_unique, refuse, servers_meeting
 from fairopt.instance import limits as named_limits
 from fairopt.instance import queues as asked
 from fairopt.instance.named import Named
@@ -44,7 +45,7 @@ def limit_of(
             check_known(source, (*path, word), names or [], known, word[:-1])
             check_unique(source, (*path, word), names or [])
         if isinstance(limit.servers, str) and limit.servers not in servers:
-            _check_conditions(source, (*path, "servers"), limit.servers, attributes)
+            _check_conditions(source, (*path, "servers"), limit.servers, attributes, servers)
         amounts: dict[str, Any] | None = None
         if limit.amounts is not None:
             check_known(source, (*path, "amounts"), limit.amounts, users, "user")
@@ -64,13 +65,9 @@ def limit_of(
     return None
 
 
-def _check_conditions(source: Source, path: Path, conditions: str, attributes: Attributes) -> None:
+def _check_conditions(source: Source, path: Path, conditions: str, attributes: Attributes, servers: Collection[str]) -> None:
     """Refuse conditions that cannot be read, or that no server meets."""
-    try:
-        met = attributes.where(conditions)
-    except InvalidInstance as error:
-        refuse(source, path, str(error))
-    if not met.any():
+    if not servers_meeting(source, path, conditions, attributes, servers).any():
         refuse(source, path, f'no server meets "{conditions}", so that nothing is selected; compare it with the attributes of the servers')
 
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.errors import InvalidInstance
 from fairopt.formats.as_written import AsWritten
 from fairopt.formats.entries import Document, On
-from fairopt.formats.messages import Path, Source, check_known, check_unique, refuse
+from fairopt.formats.messages import Path, Source, check_known, check_unique, refuse, servers_meeting
 from fairopt.instance import BoolArray
 from fairopt.instance.fractions import fractions_of
 from fairopt.instance.requirements import Attributes
@@ -47,6 +46,8 @@ def by_server(
         for j, override in enumerate(user.on):
             path = ("users", n, "on", j)
             with mistakes:
+                if not override.model_fields_set & {"demand", "speed"}:
+                    refuse(source, path, "neither a demand nor a speed is given; give one of them, or remove the entry")
                 rows = _rows(source, path, override, servers, attributes)
                 if (told[rows] >= 0).any():
                     i = int(np.flatnonzero(rows & (told >= 0))[0])
@@ -80,10 +81,7 @@ def _rows(source: Source, path: Path, override: On, servers: dict[str, int], att
         check_unique(source, there, names)
         rows = np.isin(list(servers), names)
     else:
-        try:
-            rows = attributes.where(override.servers)
-        except InvalidInstance as error:
-            refuse(source, there, str(error))
+        rows = servers_meeting(source, there, override.servers, attributes, servers)
     if not rows.any():
         refuse(source, there, "no server is meant; compare it with the names and the attributes of the servers, or remove the entry")
     return np.asarray(rows)

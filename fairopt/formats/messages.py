@@ -19,12 +19,14 @@ from pydantic import BaseModel, ValidationError
 
 from fairopt.errors import InvalidInstance
 from fairopt.formats.entries import ENTRIES, each_of
+from fairopt.instance import BoolArray
 from fairopt.instance.quantities import advice
+from fairopt.instance.requirements import Attributes
 from fairopt.tables import Mistakes
 from fairopt.tables.mistakes import MOST
 from fairopt.wording import brief, did_you_mean, found, joined
 
-__all__ = ["Path", "Source", "check_known", "check_unique", "in_words", "keep_invalid", "mistakes_of", "refuse"]
+__all__ = ["Path", "Source", "check_known", "check_unique", "in_words", "keep_invalid", "mistakes_of", "refuse", "servers_meeting"]
 
 Path: TypeAlias = tuple[Any, ...]
 """Keys and positions that lead to a part of a document: ("users", 3, "demand", "cpu"); "[key]" at the end: the key itself."""
@@ -98,6 +100,17 @@ def check_known(source: Source, path: Path, names: Iterable[str], known: Collect
             hint = _apart(name, known) or did_you_mean(name, [each for each in known if each not in names]) or did_you_mean(name, known)
             hint = hint or f"; the {kind}s are {joined([brief(each) for each in known], 8)}"
             refuse(source, (*path, step), f'there is no {kind} "{brief(name)}"{hint}')
+
+
+def servers_meeting(source: Source, path: Path, conditions: str, attributes: Attributes, known: Collection[str]) -> BoolArray:
+    """Return which servers meet conditions, (servers,); refuse what cannot be read: a word alone is taken for the name of a server."""
+    try:
+        return attributes.where(conditions)
+    except InvalidInstance as error:
+        if not re.fullmatch(r"[^\s;|=<>!]+", conditions):
+            refuse(source, path, str(error))
+        hint = did_you_mean(conditions, known) or f"; the servers are {joined([brief(each) for each in known], 8)}"
+        refuse(source, path, f'there is no server "{brief(conditions)}"{hint}; conditions on attributes are written attribute = value')
 
 
 def _apart(name: str, known: Collection[str]) -> str:

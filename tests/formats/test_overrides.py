@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -43,3 +44,23 @@ def test_an_entry_that_cannot_be_read_stays_and_is_refused(tmp_path: Path) -> No
     (tmp_path / "lab.yaml").write_text(LAB.replace("SAID", "color = red"))
     with pytest.raises(fo.InvalidInstance, match="color"):
         fo.load(tmp_path / "lab.yaml", changes=["users.train.on.v1.speed=0.8"])
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        (
+            "{servers: v3, speed: 2}",
+            'line 7: user "train", on, item 1, servers: there is no server "v3"; the servers are a100, v1 and v2; conditions on attributes '
+            "are written attribute = value",
+        ),
+        ("{servers: model V100, speed: 2}", '"model V100" has no operator; write attribute = value'),
+        ("{servers: v1}", 'line 7: user "train", on, item 1: neither a demand nor a speed is given; give one of them, or remove the entry'),
+        ("{servers: v1, demand: {gpu: 1}}, {servers: model = V100, speed: 2}", '"v1" is in two entries, this one and number 1 ("v1")'),
+    ],
+)
+def test_an_entry_that_says_nothing_of_a_server_is_refused(tmp_path: Path, entry: str, message: str) -> None:
+    """A word alone is the name of a server; an entry without a demand and a speed, and a server in two entries, are slips of the pen."""
+    (tmp_path / "lab.yaml").write_text(LAB.replace("{servers: SAID, demand: {gpu: 2}, speed: 0.9}", entry))
+    with pytest.raises(fo.InvalidInstance, match=re.escape(message)):
+        fo.load(tmp_path / "lab.yaml")

@@ -182,6 +182,8 @@ def test_what_is_refused() -> None:
     with pytest.raises(fo.Unsupported, match=r"2 servers; instance.pooled\(\)"):
         fo.solve(two, "bbf")
     assert fo.solve(two.pooled(), "bbf").tasks_per_user.tolist() == [1, 1]
+    with pytest.raises(fo.Unsupported, match=r'"user-1" does the work of 2 tasks on server-1, .* one pool; use "cdrf"'):
+        fo.solve(two.replace(speeds=[[2, 1], [1, 1]]), "bbf")
     with pytest.raises(fo.Unsupported, match="divides resources"):
         fo.solve(MANY, "bbf", sharing="tdm")
     with pytest.raises(fo.Unsupported, match='cannot prefer "speed"'):
