@@ -16,7 +16,7 @@ from fairopt.instance import limits as named_limits
 from fairopt.instance import queues as asked
 from fairopt.instance.named import Named
 from fairopt.instance.requirements import Attributes
-from fairopt.instance.rule_rows import check_rules
+from fairopt.instance.rule_rows import rows_of
 from fairopt.instance.rules import Rule
 from fairopt.tables import Mistakes
 
@@ -86,7 +86,7 @@ def rules_of(source: Source, document: Document, resources: list[str], queues: l
         with mistakes:
             try:
                 rules.append(Rule(text))
-                check_rules(rules[-1:], named)
+                rows_of(rules[-1:], named)
             except InvalidInstance as error:
                 refuse(source, ("rules", r), str(error))
     return rules

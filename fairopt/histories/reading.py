@@ -12,7 +12,7 @@ from fairopt.files import beginning, first_line
 from fairopt.formats import load
 from fairopt.histories.job_log import JobLog
 from fairopt.instance import Instance, require_instance
-from fairopt.instance.rule_rows import refuse_rules
+from fairopt.instance.packing_rules import as_limits
 from fairopt.tables import BOOKS
 from fairopt.wording import joined
 
@@ -38,8 +38,7 @@ def read_cluster(cluster: Instance | str | os.PathLike[str], changes: Mapping[st
     if isinstance(cluster, str | os.PathLike):
         cluster = load(cluster, changes=changes)
     require_instance(cluster)
-    refuse_rules(cluster, "a history obeys none")
-    return cluster
+    return as_limits(cluster, "a history", tasks_of_others=True)
 
 
 def cluster_of_log(

@@ -18,7 +18,7 @@ from fairopt.instance.labelled import changed_places, changed_rows
 from fairopt.instance.named import Named
 from fairopt.instance.queues import Queue, Quota, amounts
 from fairopt.instance.ratios import lacks
-from fairopt.instance.rule_rows import check_rules
+from fairopt.instance.rule_rows import rows_of
 from fairopt.instance.rules import rules_of
 from fairopt.instance.selections import bounded, check_row_names, selections_of
 from fairopt.instance.shared import arranged, as_given, check_quotas, shared_of, too_scarce
@@ -142,8 +142,9 @@ def fields_of(
     named = Named(user_labels, server_labels, resource_labels, tree, places, of_rows)
     selected = selections_of(limits, number, promised, named)
     check_row_names(selected, tree, of_cluster, user_labels, server_labels, resource_labels, np.isfinite(work), np.isfinite(at_once))
+    of_rules = rows_of(conditions, named)
     if given is None:
-        bounds = bounded(selected, allowed)
+        bounds = np.any([bounded(selected, allowed), *(row.bounded for row in of_rules)], axis=0)
         refuse_endless(kinds.demands.reshape(n, -1), work, user_labels, bounds)
         if kinds.demands.shape[1] > 1:
             refuse_endless_somewhere(kinds, allowed, work, user_labels, server_labels, bounds)
@@ -156,7 +157,6 @@ def fields_of(
     not_floats = {name: exact for name, exact in {**as_written, "demands_by_kind": exact_demands}.items() if exact is not None}
     if not {"guarantees", "tasks"}.isdisjoint(not_floats):  # for floats this is checked already
         guarantees_within(not_floats.get("guarantees", promised), not_floats.get("tasks", work), user_labels)
-    check_rules(conditions, named)
     return {
         **{name: floats for name, (_, floats) in arguments.items()},
         "demands_by_kind": kinds.demands,
@@ -254,10 +254,9 @@ def rates_of(rates: npt.ArrayLike, users: tuple[str, ...], servers: tuple[str, .
     return given
 
 
-def refuse_endless(demands: FloatArray, work: FloatArray, users: tuple[str, ...], bounded: BoolArray | None = None) -> None:
-    """Refuse a user who demands nothing and has no task limit, unless limits bound it wherever it may run (``bounded``, (users,))."""
-    endless = (demands == 0).all(axis=1) & np.isinf(work)
-    endless = np.flatnonzero(endless if bounded is None else endless & ~bounded)
+def refuse_endless(demands: FloatArray, work: FloatArray, users: tuple[str, ...], bounded: BoolArray) -> None:
+    """Refuse a user who demands nothing and has no task limit, unless limits or a rule bound it there (``bounded``, (users,))."""
+    endless = np.flatnonzero((demands == 0).all(axis=1) & np.isinf(work) & ~bounded)
     if endless.size:
         raise InvalidInstance(
             f'user "{users[endless[0]]}" demands nothing and has no task limit, so it could run any number of tasks; '
@@ -266,13 +265,11 @@ def refuse_endless(demands: FloatArray, work: FloatArray, users: tuple[str, ...]
 
 
 def refuse_endless_somewhere(
-    kinds: Kinds, allowed: BoolArray, work: FloatArray, users: tuple[str, ...], servers: tuple[str, ...], bounded: BoolArray | None
+    kinds: Kinds, allowed: BoolArray, work: FloatArray, users: tuple[str, ...], servers: tuple[str, ...], bounded: BoolArray
 ) -> None:
     """Refuse a user with demands who demands nothing on a server where it may run, and has no task limit."""
     nothing = (kinds.demands == 0).all(axis=2)
-    endless = nothing[:, kinds.kind_of] & allowed & ~nothing.all(axis=1)[:, None] & np.isinf(work)[:, None]
-    if bounded is not None:
-        endless &= ~bounded[:, None]
+    endless = nothing[:, kinds.kind_of] & allowed & ~nothing.all(axis=1)[:, None] & np.isinf(work)[:, None] & ~bounded[:, None]
     if endless.any():
         n, i = (int(each[0]) for each in np.nonzero(endless))
         raise InvalidInstance(

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.instance.attributes import RowAttributes
 from fairopt.instance.by_server import Kinds, as_given, differences
 from fairopt.instance.queues import Queue
 from fairopt.instance.ratios import lacks
+from fairopt.instance.rule_rows import rule_rows
+from fairopt.instance.rules import Rule
 from fairopt.instance.selections import Selection
 from fairopt.instance.tree import Tree
 from fairopt.instance.units import amount
@@ -40,9 +43,11 @@ class Derived:
     queues: tuple[Queue, ...]
     queue_of: tuple[str | None, ...]
     selections: tuple[Selection, ...]
+    rules: tuple[Rule, ...]
     users: tuple[str, ...]
     servers: tuple[str, ...]
     resources: tuple[str, ...]
+    attributes: tuple[RowAttributes, ...]
     _units: tuple[tuple[str, str], ...]
 
     if TYPE_CHECKING:
@@ -273,13 +278,15 @@ class Derived:
 
     @property
     def zero_demand(self) -> BoolArray:
-        """Which users demand nothing, of any resource or named limit, (users,). All their (finitely many) tasks fit on any server."""
+        """Which users demand nothing, of any resource, named limit or rule, (users,). All their (finitely many) tasks fit on any server."""
         if self.rates_per_server is not None:
             return np.zeros(self.n_users, bool)
         zero_demand: BoolArray = (self.demands_by_kind == 0).all(axis=(1, 2))
         for selection in self.selections:
             if selection.resource < 0:
                 zero_demand &= ~selection.counted
+        for row in rule_rows(self) if self.rules and zero_demand.any() else ():
+            zero_demand &= ~row.counted
         return zero_demand
 
     @property

@@ -10,7 +10,7 @@ from fairopt.instance.queues import Queue
 from fairopt.instance.tree import Tree
 
 if TYPE_CHECKING:
-    from fairopt.instance.instance import Instance
+    from fairopt.instance.derived import Derived
 
 __all__ = ["Named"]
 
@@ -35,7 +35,7 @@ class Named:
     attributes: Sequence[Mapping[str, Any]]
 
     @classmethod
-    def of(cls, instance: Instance) -> Named:
+    def of(cls, instance: Derived) -> Named:
         """Return those of an instance."""
         return cls(instance.users, instance.servers, instance.resources, instance.queues, instance.queue_of, instance.attributes)
 

@@ -24,9 +24,10 @@ from fairopt.validation import BoolArray, FloatArray, IntArray
 from fairopt.wording import brief, did_you_mean, joined
 
 if TYPE_CHECKING:
+    from fairopt.instance.derived import Derived
     from fairopt.instance.instance import Instance
 
-__all__ = ["RuleRow", "check_rules", "refuse_rules", "rule_excess", "rule_rows"]
+__all__ = ["RuleRow", "refuse_rules", "rows_of", "rule_excess", "rule_rows"]
 
 
 class RulePart(NamedTuple):
@@ -67,19 +68,36 @@ class RuleRow:
         return total
 
     @property
+    def sign(self) -> int:
+        """-1 where it is the row  sum of -a x <= -bound,  else 1."""
+        return -1 if self.rule.sense == ">=" else 1
+
+    @property
+    def is_limit(self) -> bool:
+        """Is it a row  sum of a x <= bound  with a >= 0 and bound >= 0, which fewer tasks never break?"""
+        return self.rule.sense != "==" and min(self.rule.bound * self.sign, *(part.factor * self.sign for part in self.parts)) >= 0
+
+    @property
+    def counted(self) -> BoolArray:
+        """Whose tasks or work it counts, and not only the amounts that they take, (users,)."""
+        found = [part.users for part in self.parts if part.resource < 0]
+        return np.asarray(np.any(found, axis=0)) if found else np.zeros(self.users.size, bool)
+
+    @property
+    def bounded(self) -> BoolArray:
+        """Whose tasks it bounds, whatever they demand, (users,)."""
+        everywhere = [part.users for part in self.parts if part.resource < 0 and not part.work and part.servers.all()]
+        return np.asarray(np.any(everywhere, axis=0)) if everywhere and self.is_limit else np.zeros(self.users.size, bool)
+
+    @property
     def users(self) -> BoolArray:
         """Whom the rule names, directly or below a queue, (users,)."""
         return np.asarray(np.any([part.users for part in self.parts], axis=0))
 
 
-def rule_rows(instance: Instance) -> tuple[RuleRow, ...]:
+def rule_rows(instance: Derived) -> tuple[RuleRow, ...]:
     """Return the rules of an instance, with what they are about."""
     return rows_of(instance.rules, Named.of(instance))
-
-
-def check_rules(rules: Sequence[Rule], named: Named) -> None:
-    """Refuse rules that name what is not there, as `rows_of`."""
-    rows_of(rules, named)
 
 
 def rows_of(rules: Sequence[Rule], named: Named) -> tuple[RuleRow, ...]:

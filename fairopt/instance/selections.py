@@ -363,10 +363,10 @@ def selections_of(limits: Sequence[Limit] | None, counts: FloatArray, guarantees
     return selected
 
 
-def bounded(selections: Sequence[Selection], eligibility: BoolArray) -> BoolArray | None:
-    """Return for whom some limit bounds the tasks on every server where they may run, whatever they demand, (users,); None: nobody."""
+def bounded(selections: Sequence[Selection], eligibility: BoolArray) -> BoolArray:
+    """Return for whom some limit bounds the tasks on every server where they may run, whatever they demand, (users,)."""
     if not selections:
-        return None
+        return np.zeros(eligibility.shape[0], bool)
     covered = np.zeros(eligibility.shape, bool)
     for selection in selections:
         if selection.resource >= 0:

@@ -33,10 +33,10 @@ import numpy as np
 from fairopt.allocation import Allocation, Greedy
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import Unsupported
-from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
+from fairopt.instance import FloatArray, Instance, IntArray, require_instance, safe_ratio
 from fairopt.instance.aggregation import single_servers
 from fairopt.instance.fractions import fractions_of
-from fairopt.instance.rule_rows import refuse_rules
+from fairopt.instance.packing_rules import as_limits
 from fairopt.instance.tolerances import CERTIFIED, FITS
 from fairopt.models import Notion, Sharing
 from fairopt.program.filling import Criterion, Filling, Measure
@@ -197,8 +197,9 @@ def schedule(
             raise Unsupported(f'"{name}" computes in floats; leave exact out')
         return approximate(instance, own, how_placed, integral=integral, sharing=sharing)
     assert not isinstance(placement, Baseline)
+    require_instance(instance)
+    given, instance = instance, as_limits(instance, "a greedy schedule")
     chosen, how = checked(instance, own, sharing, {})
-    refuse_rules(instance, "a greedy schedule obeys none", "use fairopt.solve, or leave the rules out")
     check_placeable(instance, how_placed)
     if instance.limited.any():
         raise Unsupported(
@@ -238,12 +239,12 @@ def schedule(
     shares = _shares(seen, filling.criterion, fractions_of(tasks) if exact else tasks)
     if exact:
         check_placements(instance, filled, how)
-    excess = 0.0 if exact else max(allocation_excess(instance, tasks, how), _excess_of_single_servers(filling, filled))
+    excess = 0.0 if exact else max(allocation_excess(given, tasks, how), _excess_of_single_servers(filling, filled))
     certificate = Certificate(excess, np.nan, np.nan, whole_tasks=True, greedy=True, exact=exact)
     certificate.require(CERTIFIED, chosen.name, f"progressive-filling:{name}")
     return Allocation.of(
         Greedy(chosen, how_placed if isinstance(how_placed, Placement) else placement, ties, int(seed), stop, exact),
-        instance,
+        given,
         solver=f"progressive-filling:{name}",
         sharing=how,
         tasks=tasks,
@@ -256,7 +257,7 @@ def schedule(
             "fits_nowhere": fits_nowhere,
             "blocked_by": None if filled.blocked_by is None else instance.users[filled.blocked_by],
         },
-        trace=Record(instance, filled.users, filled.servers) if record else None,
+        trace=Record(given, filled.users, filled.servers) if record else None,
         exact=answer_in_fractions(tasks, shares) if exact else None,
     )
 

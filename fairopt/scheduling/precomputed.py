@@ -34,13 +34,15 @@ from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import CertificateError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance, safe_ratio
 from fairopt.instance.by_server import refuse_by_server
-from fairopt.instance.rule_rows import refuse_rules
+from fairopt.instance.packing_rules import as_limits
 from fairopt.instance.tolerances import CERTIFIED, FITS
 from fairopt.models import NOTIONS, ShareNotion
 from fairopt.program.queue_limits import limit_rows
 from fairopt.solvers import Cycle, fill_lowest_first, fill_lowest_in_fractions, precompute, precompute_in_fractions
 from fairopt.solving import solve
 from fairopt.validation import check_yes_or_no
+
+_WHO = "precomputed DRF"  # obeys rules that are limits alone
 
 __all__ = ["Round", "edrf_rounds", "precomputed_drf"]
 
@@ -110,6 +112,8 @@ def precomputed_drf(instance: Instance, *, cycles: int | None = 1, finish: bool 
     if cycles is not None and not (isinstance(cycles, int) and cycles >= 1):
         raise InvalidInstance(f"cycles is {cycles!r}; give a whole number >= 1, or None for all")
     check_yes_or_no("exact", exact)
+    require_instance(instance)
+    given, instance = instance, as_limits(instance, _WHO)
     share = _share_per_task(instance)
     server = int(np.argmax(instance.counts))
     can = instance.eligibility[:, server]
@@ -129,11 +133,11 @@ def precomputed_drf(instance: Instance, *, cycles: int | None = 1, finish: bool 
     tasks = np.zeros((instance.n_users, instance.n_servers))
     tasks[:, server] = x
     solved = time.perf_counter()
-    excess = 0.0 if exact else allocation_excess(instance, tasks, "rdm")
+    excess = 0.0 if exact else allocation_excess(given, tasks, "rdm")
     certificate = Certificate(excess, np.nan, np.nan, whole_tasks=True, approximate=True, exact=exact)
     certificate.require(CERTIFIED, "drf", "precomputed-drf")
     return Allocation(
-        instance=instance,
+        instance=given,
         notion="drf",
         solver="precomputed-drf",
         sharing="rdm",
@@ -189,6 +193,8 @@ def edrf_rounds(instance: Instance) -> tuple[Round, ...]:
     >>> [(step.saturated, step.tasks.tolist()) for step in edrf_rounds(pool)]
     [(('cpu',), [2.0, 2.0, 3.0]), (('memory',), [2.0, 2.0, 4.0])]
     """
+    require_instance(instance)
+    instance = as_limits(instance, _WHO)
     share = _share_per_task(instance)
     final = solve(instance, "drf")
     capacity, demands, columns = _pool(instance, int(np.argmax(instance.counts)))
@@ -226,7 +232,6 @@ def _share_per_task(instance: Instance) -> FloatArray:
     """Return the dominant share of one task divided by the weight, (users,), for an instance of one server."""
     require_instance(instance)
     refuse_by_server(instance, "precomputed DRF and EDRF place tasks that are the same everywhere", "use fairopt.schedule or fairopt.solve")
-    refuse_rules(instance, "precomputed DRF and EDRF obey none", "use fairopt.solve, or leave the rules out")
     notion = NOTIONS["drf"]()
     assert isinstance(notion, ShareNotion)
     if instance.rates_per_server is not None:

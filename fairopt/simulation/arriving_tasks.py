@@ -40,7 +40,7 @@ from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, require_instance
 from fairopt.instance.aggregation import number_distinct
 from fairopt.instance.by_server import refuse_by_server
-from fairopt.instance.rule_rows import refuse_rules
+from fairopt.instance.packing_rules import as_limits
 from fairopt.instance.tolerances import FITS, SAME
 from fairopt.processes.crew import check_workers, run
 from fairopt.results import plain
@@ -123,6 +123,8 @@ def arrivals(
     Three tasks of 3 cores arrive first. No further task fits.
     """
     began = time.perf_counter()
+    require_instance(instance)
+    given, instance = instance, as_limits(instance, "the placement of arriving tasks")
     measured, carded = _checked(instance, resource, cards, until, step)
     chosen = {name: check_arrivals(instance, placement, carded) for name, placement in map(read_placement, placements)}
     numbers = list(dict.fromkeys(seeds))
@@ -145,7 +147,7 @@ def arrivals(
             done(len(outcomes), len(cells))
     in_order = [outcomes[k] for k in range(len(cells))]
     return Arrivals(
-        instance=instance,
+        instance=given,
         resource=resource,
         cards=cards,
         points=points,
@@ -169,7 +171,6 @@ def _checked(instance: Instance, resource: str, cards: str | None, until: float,
     require_instance(instance)
     what = "the allocation ratio adds up what tasks take, so a task would count more where it takes more"
     refuse_by_server(instance, what, "simulate a trace instead, where work counts, or leave demands and speeds by server out")
-    refuse_rules(instance, "arriving tasks are placed without them")
     for name in (resource, cards):
         if name is not None and name not in instance.resources:
             hint = did_you_mean(str(name), instance.resources)

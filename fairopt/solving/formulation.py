@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, require_instance
 from fairopt.instance.aggregation import expand
-from fairopt.instance.rule_rows import refuse_rules, rule_rows
+from fairopt.instance.rule_rows import refuse_rules
 from fairopt.models import NOTIONS, Notion, ShareNotion, Sharing, Stated, default_sharing
 from fairopt.program import Feature, LimitKind, Limits, Program, TreeFilling
 from fairopt.program.rule_limits import obeying
@@ -346,7 +346,7 @@ def _of_able_users(program: Program) -> Program:
 
 
 def _check_rules(notion: Notion, instance: Instance) -> None:
-    """Refuse rules that a notion does not obey: its goal is no leximin of users and no sum, or a rule is about tasks that have no column.
+    """Refuse rules that a notion does not obey: its goal is no leximin of users and no sum.
 
     Raises
     ------
@@ -358,14 +358,6 @@ def _check_rules(notion: Notion, instance: Instance) -> None:
     obeys = isinstance(notion, ShareNotion) and notion.goal(np.ones(instance.n_users)).feature in _RULED
     if not obeys:
         refuse_rules(instance, f'"{notion.name}" obeys none', f"use {_OBEYING}")
-    free = instance.zero_demand
-    for row in rule_rows(instance):
-        if (row.users & free).any():
-            user = instance.users[int(np.flatnonzero(row.users & free)[0])]
-            raise Unsupported(
-                f'the rule "{row.rule.text}" is about user "{user}", who demands nothing and so runs all its tasks; '
-                "give it a demand, or leave it out of the rule"
-            )
 
 
 def expanded(instance: Instance) -> tuple[Instance, IntArray]:

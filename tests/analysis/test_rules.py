@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -105,7 +106,9 @@ def test_every_command_that_solves_takes_a_rule(tmp_path: Path) -> None:
     run("frontier", path, *rule, "--notions", "drfh")
     run("report", path, *rule, "-o", tmp_path / "report.html")
     assert "2 * x[b]" in (tmp_path / "report.html").read_text()
-    assert "a greedy schedule obeys none" in flat(run("schedule", path, *rule, status=2).stderr)
+    assert "a greedy schedule keeps only rules that are limits" in flat(run("schedule", path, *rule, status=2).stderr)
+    placed = json.loads(run("schedule", path, "--rule", "x[a] + x[b] <= 3", "--json").stdout)["users"]
+    assert sum(user["tasks"] for user in placed if user["name"] in "ab") == 3
     assert "write two rules" in flat(run("solve", path, "--rule", "1 <= x[a] <= 2", status=2).stderr)
 
 

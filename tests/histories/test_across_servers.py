@@ -98,3 +98,21 @@ def test_limits_of_users_whom_the_log_does_not_know() -> None:
     cluster = fo.Instance([[8]], [[1]], users=["x"], resources=["gpu"], limits=[fo.Limit("one", 1, users=["x"])])
     with pytest.raises(fo.InvalidInstance, match='limit "one" is of users of the cluster, and the log has none of them'):
         fo.history(log(("ann", 0, 0, 2, 4, 1)), cluster)
+
+
+def test_rules_that_are_limits_hold_as_these_do() -> None:
+    """x[ann] <= 2 and amount[gpu, ann] <= 6 are limits of ann's tasks and GPUs, of all its shapes together; other rules are refused."""
+    frame = log(("ann", 0, 1, 2, 4, 1), ("ann", 0, 1, 2, 4, 2), ("bob", 0, 1, 2, 8, 1))
+    cluster = fo.Instance([[24]], [[1], [1]], users=["ann", "bob"], resources=["gpu"])
+    same = {
+        "x[ann] <= 2": fo.Limit("limit", 2, users=["ann"]),
+        "18 >= 2 * amount[gpu, ann] + 2 * amount[gpu, bob]": fo.Limit("limit", 9, resource="gpu"),
+        "x[ann] + 1/2 * x[bob] <= 5.5": fo.Limit("limit", 5.5, amounts={"ann": 1, "bob": 0.5}),
+    }
+    for rule, limit in same.items():
+        found, expected = (fo.history(frame, cluster.replace(**change)) for change in ({"rules": [rule]}, {"limits": [limit]}))
+        assert found.to_frame()["entitled_tasks"].tolist() == expected.to_frame()["entitled_tasks"].tolist()
+        assert found.to_frame("limit")["most_use"].tolist() == pytest.approx(expected.to_frame("limit")["most_use"].tolist())
+    assert fo.history(frame, cluster.replace(rules=["x[ann] <= 2"])).to_frame()["entitled_tasks"].tolist() == pytest.approx([2 + 8, 8 + 8])
+    with pytest.raises(fo.Unsupported, match="asks for at least something, and a history keeps only rules that are limits"):
+        fo.history(frame, cluster.replace(rules=["x[ann] >= 2"]))

@@ -10,7 +10,7 @@ from fairopt.allocation import Allocation, Approximation
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import Unsupported
 from fairopt.instance import Instance
-from fairopt.instance.rule_rows import refuse_rules
+from fairopt.instance.packing_rules import as_limits
 from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import Notion, Sharing
 from fairopt.scheduling.baselines.baseline import Baseline, Case
@@ -44,8 +44,8 @@ def approximate(
     """
     started = time.perf_counter()
     baseline.check(notion)
+    given, instance = instance, as_limits(instance, f'"{baseline.name}"')
     chosen, how = checked(instance, notion, sharing, {})
-    refuse_rules(instance, f'"{baseline.name}" obeys none', "use fairopt.solve, or leave the rules out")
     if instance.is_tree:
         raise Unsupported(
             f'"{baseline.name}" divides among a flat list of users, and the instance has queues, guarantees or weights of 0; '
@@ -57,13 +57,13 @@ def approximate(
     if integral and not baseline.whole:
         tasks = rounded(case, tasks)
     solved = time.perf_counter()
-    excess = allocation_excess(instance, tasks, how)
+    excess = allocation_excess(given, tasks, how)
     certificate = Certificate(excess, np.nan, np.nan, whole_tasks=integral or baseline.whole, approximate=True)
     certificate.require(CERTIFIED, chosen.name, baseline.name)
     shares = chosen.shares(instance, tasks)
     return Allocation.of(
         Approximation(chosen, baseline, integral),
-        instance,
+        given,
         solver=baseline.name,
         sharing=how,
         tasks=tasks,

@@ -104,7 +104,10 @@ def test_simulations_ask_at_every_event() -> None:
     ("change", "message"),
     [
         ({"guarantees": [1, 0]}, '"pop" divides among a flat list of users, and the instance has queues, guarantees or weights of 0'),
-        ({"rules": ["x['A'] >= x['B']"]}, "the instance has the rule \"x['A'] >= x['B']\", and \"pop\" obeys none"),
+        (
+            {"rules": ["x['A'] >= x['B']"]},
+            "the rule \"x['A'] >= x['B']\" lets more tasks of one allow more of another, and \"pop\" keeps only rules that are limits",
+        ),
     ],
 )
 def test_what_no_baseline_follows(change: dict[str, Any], message: str) -> None:
