@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import pytest
 import typer
 from support.command_line import PAPER, flat, program, run
 from support.processes import process
+from support.registries import registries_restored
 
 import fairopt as fo
 from fairopt.cli import app
@@ -129,13 +131,21 @@ def test_a_closed_stdout_is_an_error(tmp_path: Path) -> None:
         assert json.loads(done.stdout)["users"][-1]["name"] == "user-3"
 
 
+@pytest.fixture
+def registries() -> Iterator[None]:
+    """What a test plugs in is gone afterwards."""
+    with registries_restored():
+        yield
+
+
 @pytest.mark.parametrize("left", ["3", "'text'"])
+@pytest.mark.usefixtures("registries")
 def test_a_file_of_ones_own_that_leaves_is_refused(left: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When it is read, and when it is called: no closed pipe, and not without a word. (A process reads a file once: each has its name.)"""
+    """When it is read, and when it is called: no closed pipe, and not without a word."""
     monkeypatch.chdir(tmp_path)
     for name, code, line in (
-        (f"called_{len(left)}", f"import sys\ndef last(*_):\n    sys.exit({left})\n", 3),
-        (f"read_{len(left)}", f"import sys\nsys.exit({left})\n", 2),
+        ("called", f"import sys\ndef last(*_):\n    sys.exit({left})\n", 3),
+        ("read", f"import sys\nsys.exit({left})\n", 2),
     ):
         (tmp_path / f"{name}.py").write_text(code)
         done = run("schedule", PAPER, "--schedule", f"drfh:{name}.py:last", status=2)
@@ -144,6 +154,7 @@ def test_a_file_of_ones_own_that_leaves_is_refused(left: str, tmp_path: Path, mo
         assert left.strip("'") in done.stderr
 
 
+@pytest.mark.usefixtures("registries")
 def test_a_function_of_ones_own_with_other_arguments_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its own line is named: none of its lines has run."""
     (tmp_path / "mine.py").write_text("\ndef in_turn(instance):\n    return instance\n")

@@ -13,11 +13,11 @@ from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from runpy import run_path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 import typer
 from support.pages import blocks, run_block
+from support.registries import registries_restored
 
 import fairopt as fo
 from fairopt.analysis.properties import CHECKS
@@ -42,7 +42,7 @@ def test_page_is_true(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", WIDTH)
     names: dict[str, Any] = {}
-    with patch.dict(fo.NOTIONS), patch.dict(fo.PLACEMENTS):  # a page that registers something leaves nothing behind
+    with registries_restored():  # a page that registers something leaves nothing behind
         assert [failure for block in blocks(page.read_text()) for failure in run_block(block, names)] == []
 
 
