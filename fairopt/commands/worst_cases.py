@@ -74,6 +74,14 @@ def worst_case(
     gap: Annotated[
         float, typer.Option(metavar="NUMBER", help="With --bound: stop when the bound is at most this much above the regret found.")
     ] = 1e-3,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RULE",
+            help='With --cluster: a linear rule on the numbers that vary, such as "tasks[a] + tasks[b] <= 12"; * stands for all, added. '
+            "Can be repeated.",
+        ),
+    ] = None,
     resume: Resume = None,
     divisible: Annotated[
         bool, typer.Option("--divisible", help="Measure against the optimum of divisible tasks, not of whole tasks.")
@@ -142,6 +150,7 @@ def worst_case(
             bound=bound,
             gap=gap,
             resume=resume,
+            where=where or (),
             done=progress,
             stop=ended.is_set,
         ),

@@ -18,21 +18,21 @@ fairopt.errors.InvalidInstance: the rule "4 <= x[a] <= 8" is a chain of comparis
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, TypeAlias, get_args
 
 from fairopt.errors import InvalidInstance
 from fairopt.instance.fractions import fraction_of
 from fairopt.validation import is_number
-from fairopt.wording import brief, did_you_mean
+from fairopt.wording import brief, did_you_mean, joined
 
 if TYPE_CHECKING:
     from fairopt.instance.instance import Instance
 
-__all__ = ["Expression", "Rule", "Sense", "Tasks", "Term", "rules_of", "tasks"]
+__all__ = ["Expression", "Rule", "RuleReader", "Sense", "Tasks", "Term", "rules_of", "tasks"]
 
 Measure: TypeAlias = Literal["x", "work", "amount"]
 Sense: TypeAlias = Literal["<=", "==", ">="]
@@ -73,7 +73,7 @@ class Expression:
     __slots__ = ("constant", "terms")
     __hash__ = None  # type: ignore[assignment]  # == makes a rule
 
-    def __init__(self, terms: Mapping[Term, Fraction], constant: Fraction = Fraction(0)) -> None:
+    def __init__(self, terms: Mapping[Any, Fraction], constant: Fraction = Fraction(0)) -> None:
         self.terms, self.constant = {term: value for term, value in terms.items() if value}, constant
 
     def __add__(self, other: object) -> Expression:
@@ -235,7 +235,7 @@ class Rule:
     def __init__(self, text: str) -> None:
         if not isinstance(text, str):
             raise InvalidInstance(f"a rule is text or a comparison of x[...], as in fo.tasks; found {brief(repr(text))}")
-        left, sense, right = _Reader(text).read()
+        left, sense, right = RuleReader(text).read()
         self._set(text.strip(), left - right, sense)
 
     @classmethod
@@ -273,11 +273,22 @@ def rules_of(rules: Any) -> tuple[Rule, ...]:
     return tuple(each if isinstance(each, Rule) else Rule(each) for each in rules)
 
 
-class _Reader:
-    """The text of a rule, by Python's own grammar of expressions."""
+class RuleReader:
+    """The text of a rule, by Python's own grammar of expressions.
+
+    A subclass reads rules of other words: ``words``, what is compared; ``example``, a rule; `term`, what names in brackets stand for.
+    """
+
+    words: ClassVar[tuple[str, ...]] = get_args(Measure)
+    example: ClassVar[str] = "x['lab/alice'] >= 2 * x[course]"
 
     def __init__(self, text: str) -> None:
         self.text = text
+
+    def term(self, word: str, keys: tuple[str, ...]) -> Hashable:
+        """Return what is compared."""
+        measure: Any = word
+        return _term(measure, keys)
 
     def read(self) -> tuple[Expression, Sense, Expression]:
         """Return the left side, the comparison and the right side."""
@@ -289,11 +300,9 @@ class _Reader:
             if "=" in self.text and not any(sign in self.text for sign in ("<=", ">=", "==")):
                 self._refuse('has "=" where == belongs', None)
             place = f" at character {error.offset}" if error.offset else " to its end"
-            raise InvalidInstance(
-                f"the rule {self._quoted()} cannot be read{place}; write, for instance, x['lab/alice'] >= 2 * x[course]"
-            ) from None
+            raise InvalidInstance(f"the rule {self._quoted()} cannot be read{place}; write, for instance, {self.example}") from None
         except (ValueError, RecursionError, MemoryError):
-            raise InvalidInstance(f"the rule {self._quoted()} cannot be read; write, for instance, x[alice] >= 2 * x[course]") from None
+            raise InvalidInstance(f"the rule {self._quoted()} cannot be read; write, for instance, {self.example}") from None
         if not isinstance(tree, ast.Compare):
             self._refuse("compares nothing; write <=, == or >= between two sides", None)
         if len(tree.ops) > 1:
@@ -335,20 +344,19 @@ class _Reader:
                     raise
                 self._refuse(f"is wrong: {error}", node)
             self._refuse("has an operator other than + - * /", node)
-        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in get_args(Measure):
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in self.words:
             keys = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-            measure: Measure = node.value.id  # type: ignore[assignment]
             try:
-                return Expression({_term(measure, tuple(self._name(key) for key in keys)): Fraction(1)})
+                return Expression({self.term(node.value.id, tuple(self._name(key) for key in keys)): Fraction(1)})
             except InvalidInstance as error:
                 if str(error).startswith("the rule "):  # said of a part of it already
                     raise
                 self._refuse(f"is wrong: {error}", node)
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
             word = node.value.id
-            hint = did_you_mean(word, get_args(Measure))
-            self._refuse(f"has {word}[...]{hint}, and there are x[...], work[...] and amount[...]", node)
-        self._refuse("has something that is neither a number nor x[...]", node)
+            there = joined([f"{each}[...]" for each in self.words])
+            self._refuse(f"has {word}[...]{did_you_mean(word, self.words)}, and there are {there}", node)
+        self._refuse(f"has something that is neither a number nor {self.words[0]}[...]", node)
 
     def _name(self, node: ast.expr) -> str:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):

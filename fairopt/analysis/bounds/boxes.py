@@ -1,7 +1,8 @@
 """A box of instances: the topology of a cluster, and a range for each number that varies.
 
 Servers, users, counts and eligibility are those of one instance. Demands, weights, numbers of tasks and capacities lie between a smallest
-and a largest number each; what does not vary has one number. The instance with all numbers given need not lie in the box.
+and a largest number each; what does not vary has one number. The instance with all numbers given need not lie in the box. Rules
+(`fairopt.analysis.bounds.data_rules`) may leave out a part of it.
 
 >>> import fairopt as fo
 >>> box = Box.of(fo.Instance([[10, 2], [2, 10]], [[1, 1], [1, 1]]), {"demands": (1, 2)})
@@ -11,21 +12,18 @@ and a largest number each; what does not vary has one number. The instance with 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 
-from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.analysis.bounds.data_rules import VARY, Data, DataRules
+from fairopt.errors import InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance
-from fairopt.wording import did_you_mean, joined
+from fairopt.wording import brief, did_you_mean, joined
 
 __all__ = ["VARY", "Box", "Ranges"]
-
-VARY = ("demands", "weights", "tasks", "capacities")
-"""What may vary in a box: data of the instance, by the names of its arguments."""
-
 
 _ENDS = 0.5  # part of the numbers of a random instance that are ends of their ranges: the worst often is
 
@@ -34,8 +32,8 @@ _ENDS = 0.5  # part of the numbers of a random instance that are ends of their r
 class Ranges:
     """The smallest and the largest number of each datum, by the words of `VARY`; capacities are those of a whole row of servers."""
 
-    low: Mapping[str, FloatArray]
-    high: Mapping[str, FloatArray]
+    low: Data
+    high: Data
 
     def with_part(self, name: str, position: tuple[int, ...], low: float, high: float) -> Ranges:
         """Return the ranges with another range of one number."""
@@ -67,7 +65,7 @@ class Ranges:
         return Ranges(point, point)
 
     @property
-    def data(self) -> Mapping[str, FloatArray]:
+    def data(self) -> Data:
         """The numbers, where the ranges are a point."""
         return self.low
 
@@ -79,22 +77,25 @@ def _between(low: FloatArray, high: FloatArray, part: float) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Box:
-    """All instances with the topology of ``instance`` whose data lie in ``ranges``; ``varied`` names what varies."""
+    """All instances with the topology of ``instance`` whose data lie in ``ranges`` and keep ``rules``; ``varied`` names what varies."""
 
     instance: Instance
     ranges: Ranges
     varied: tuple[str, ...]
+    rules: DataRules
 
     @classmethod
-    def of(cls, instance: Instance, vary: Mapping[str, Any]) -> Box:
+    def of(cls, instance: Instance, vary: Mapping[str, Any], where: Sequence[str] = ()) -> Box:
         """Return the box of what varies: name -> (smallest, largest), each a number or an array in the shape of the argument.
+
+        ``where`` are rules on the numbers. Ranges without numbers that break a rule are smaller.
 
         Raises
         ------
         Unsupported
             ``vary`` names what cannot vary.
         InvalidInstance
-            A range is empty, or has no end.
+            A range is empty, or has no end. A rule cannot be read, or no instance keeps all of them.
         """
         if not isinstance(cast(Any, instance), Instance):
             raise InvalidInstance(f"cluster is {type(instance).__name__}; give a fairopt.Instance, or what fairopt.load returns")
@@ -114,7 +115,37 @@ class Box:
             low[name], high[name] = _range(instance, name, pair, given[name].shape)
         for side in (low, high):
             side["capacities"] = side["capacities"] * instance.counts[:, None]
-        return cls(instance, Ranges(low, high), tuple(name for name in VARY if name in vary))
+        varied, rules = tuple(name for name in VARY if name in vary), DataRules.of(where, instance, low, high)
+        if rules and (broken := rules.broken(low, high)):
+            raise InvalidInstance(
+                f"the box is empty: no instance of it keeps {_quoted(broken)}; leave a rule out, or give a wider range of what it names"
+            )
+        return cls(instance, cls(instance, Ranges(low, high), varied, rules).cut(Ranges(low, high)) or Ranges(low, high), varied, rules)
+
+    def cut(self, ranges: Ranges) -> Ranges | None:
+        """Return a part of the ranges without numbers that break a rule, whatever the others are; None if nothing is left."""
+        if not self.rules:
+            return ranges
+        found = self.rules.cut(ranges.low, ranges.high)
+        return None if found is None else Ranges(*found)
+
+    def kept(self, data: Data, ranges: Ranges | None = None) -> Data | None:
+        """Return the data if they keep all rules, else data near them that do, of some ranges; None if none are found."""
+        if not self.rules or self.rules.keeps(data):
+            return data
+        within = self.ranges if ranges is None else ranges
+        return self.rules.nearest(data, within.low, within.high)
+
+    @property
+    def ruled(self) -> BoolArray:
+        """Users about whose demands there is a rule, (users,)."""
+        return np.asarray(self.rules.named("demands", self.ranges.low).any(axis=1))
+
+    @property
+    def tied(self) -> BoolArray:
+        """Users about whose numbers there is a rule, (users,)."""
+        low = self.ranges.low
+        return self.ruled | self.rules.named("weights", low) | self.rules.named("tasks", low)
 
     @property
     def eligible(self) -> tuple[BoolArray, BoolArray]:
@@ -130,30 +161,33 @@ class Box:
         """The largest capacity of the whole cluster in the box, (resources,)."""
         return np.asarray(self.ranges.high["capacities"].sum(axis=0))
 
-    def at(self, data: Mapping[str, FloatArray]) -> Instance:
+    def at(self, data: Data) -> Instance:
         """Return an instance of the box."""
         changes: dict[str, Any] = {name: data[name] for name in self.varied}
         if "capacities" in changes:
             changes["capacities"] = changes["capacities"] / self.instance.counts[:, None]
         return self.instance.replace(**changes)
 
-    def draw(self, rng: np.random.Generator) -> Mapping[str, FloatArray]:
-        """Return the data of a random instance: of each number that varies, half the time an end, else evenly from its range."""
+    def draw(self, rng: np.random.Generator) -> Data:
+        """Return the data of a random instance: of each number that varies, half the time an end, else evenly from its range.
+
+        Data that break a rule are moved to near ones that keep all.
+
+        Raises
+        ------
+        NoSolution
+            No such data are found.
+        """
         data = {name: self.ranges.low[name] for name in VARY}
         for name in self.varied:
             low, high = self.ranges.low[name], self.ranges.high[name]
             part = np.where(rng.random(low.shape) < _ENDS, rng.integers(0, 2, low.shape), rng.random(low.shape))
             with np.errstate(invalid="ignore"):  # inf - inf of tasks without a limit
                 data[name] = np.where(low == high, low, np.clip(low + part * (high - low), low, high))
-        return data
-
-    def contains(self, instance: Instance) -> bool:
-        """Say whether all data of an instance lie in the box."""
-        rows = instance.capacities * instance.counts[:, None]
-        data = {"demands": instance.demands, "weights": instance.weights, "tasks": instance.tasks, "capacities": rows}
-        return all(
-            bool((self.ranges.low[name] <= data[name]).all() and (data[name] <= self.ranges.high[name]).all()) for name in self.varied
-        )
+        found = self.kept(data)
+        if found is None:
+            raise NoSolution("no numbers near random ones were found that keep all rules of the box")
+        return found
 
     def check(self) -> None:
         """Refuse what no branch and bound knows, and boxes with instances that are invalid.
@@ -188,6 +222,11 @@ class Box:
 
     def _user(self, n: int) -> str:
         return f'user "{self.instance.users[n]}"'
+
+
+def _quoted(rules: Sequence[str]) -> str:
+    """Return rules as a message names them."""
+    return ("the rule " if len(rules) == 1 else "the rules ") + joined([f'"{brief(rule)}"' for rule in rules])
 
 
 def _fits(demands: FloatArray, capacities: FloatArray) -> BoolArray:

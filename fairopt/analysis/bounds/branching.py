@@ -10,27 +10,24 @@ from __future__ import annotations
 import heapq
 import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import numpy as np
 
 from fairopt.analysis.bounds.boxes import Box, Ranges
 from fairopt.analysis.bounds.cells import Part
+from fairopt.analysis.bounds.data_rules import Data
 from fairopt.analysis.bounds.enclosures import Enclosure
 from fairopt.analysis.bounds.heuristics import Heuristic
 from fairopt.analysis.bounds.optima import largest_level, largest_share, largest_total
 from fairopt.errors import NoSolution
-from fairopt.instance import FloatArray
 from fairopt.models import Notion
 
 __all__ = ["BOUNDED", "Course", "Regrets"]
 
 BOUNDED = ("level", "user", "total")
 """Measures of regret that have a bound."""
-
-Data: TypeAlias = Mapping[str, FloatArray]
 
 _NARROW = 1e-9  # relative width of a range, below which a part is not cut again
 _OF_A_QUOTIENT = 1e-15  # relative error of a quotient of two numbers
@@ -146,22 +143,24 @@ class Course:
             self.stopped = "interrupted"
 
     def _step(self) -> None:
-        part = self._open[0][2]  # it stays open until its bound is known
+        whole = self._open[0][2]  # it stays open until its bound is known
         if self.nodes == 0:
-            self._try(part, 0.0)
-        bound = min(part.bound, self.regrets.bound(part))
+            self._try(whole, 0.0)
+        part = whole.within(self.regrets.box)
+        bound = float("-inf") if part is None else min(part.bound, self.regrets.bound(part))
         self.nodes += 1
-        if bound > self.value + self.gap:
+        if part is not None and bound > self.value + self.gap:
             for where in (0.5, 0.0, 1.0) if part.bound >= 1.0 else (0.5,):  # of a cell its corners, too
                 self._try(part, where)
         heapq.heappop(self._open)
-        if bound <= self.value + self.gap or part.ranges.widest()[0] <= _NARROW:
+        if part is None or bound <= self.value + self.gap or part.ranges.widest()[0] <= _NARROW:
             self.closed = max(self.closed, bound)
         else:
             self.add(part.halves(bound))
 
     def _try(self, part: Part, where: float) -> None:
         """Take a point of a part for the worst instance, if its bound says that it may be."""
-        data = part.instance_data(self.regrets.box, where)
-        if self.regrets.bound(Part(Ranges(data, data), part.user, np.zeros_like(part.scaled))) > self.value + _GAIN:
+        box = self.regrets.box
+        data = box.kept(part.instance_data(box, where))
+        if data is not None and self.regrets.bound(Part(Ranges(data, data), part.user, np.zeros_like(part.scaled))) > self.value + _GAIN:
             self.take(data)

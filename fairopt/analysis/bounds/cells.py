@@ -65,6 +65,11 @@ class Part:
         most = _ratio(box.ranges.high["demands"][n], down(self.ranges.low["demands"][n]), np.inf).min(axis=1)
         return bool((least > up(most)).any())
 
+    def within(self, box: Box) -> Part | None:
+        """Return the part without numbers that break a rule of the box; None if nothing is left."""
+        ranges = box.cut(self.ranges)
+        return None if ranges is None else replace(self, ranges=ranges)
+
     def instance_data(self, box: Box, part: float) -> Mapping[str, FloatArray]:
         """Return the data of an instance of the box near the point ``part`` of the way through this part."""
         data = dict(self.ranges.at(part).data)
@@ -84,7 +89,7 @@ def _ratio(bounds: FloatArray, demands: FloatArray, nothing: float) -> FloatArra
 
 
 def parts_of(box: Box, users: Sequence[int | None], scaled: BoolArray, kinds: Sequence[object], ignored: BoolArray) -> Iterator[Part]:
-    """Yield the cells with each user whose share is to be bounded.
+    """Yield the cells with each user whose share is to be bounded. Users about whose demands there is a rule are not scaled.
 
     Parameters
     ----------
@@ -98,7 +103,7 @@ def parts_of(box: Box, users: Sequence[int | None], scaled: BoolArray, kinds: Se
         Whether the bound of the user of a row may take the users of columns at their smallest demands.
     """
     n = box.instance.n_users
-    alike = _alike(box, kinds)
+    alike, scaled, ignored = _alike(box, kinds), scaled & ~box.ruled, ignored & ~box.ruled
     dominant = [_dominant(box, user) if scaled[user] else [-1] for user in range(n)]
     groups = [[user for user in range(n) if alike[user] == group] for group in sorted(set(alike))]
     number = np.prod([float(_choices(len(dominant[group[0]]), len(group))) for group in groups])
@@ -129,7 +134,8 @@ def _alike(box: Box, kinds: Sequence[object]) -> list[int]:
     always, some = box.eligible
     seen: dict[object, int] = {}
     numbers = []
-    for n, kind in enumerate(kinds):
+    tied = box.tied
+    for n, kind in enumerate((kind, n if tied[n] else -1) for n, kind in enumerate(kinds)):
         data = [side[name][n].tobytes() for side in (box.ranges.low, box.ranges.high) for name in ("demands", "weights", "tasks")]
         numbers.append(seen.setdefault((*data, always[n].tobytes(), some[n].tobytes(), kind), len(seen)))
     return numbers

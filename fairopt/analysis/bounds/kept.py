@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.analysis.bounds.boxes import VARY, Box, Ranges
+from fairopt.analysis.bounds.boxes import Box, Ranges
 from fairopt.analysis.bounds.branching import Course
 from fairopt.analysis.bounds.cells import Part
+from fairopt.analysis.bounds.data_rules import VARY
 from fairopt.errors import InvalidInstance
 from fairopt.files.stores import Arrays, Pace, Store
 from fairopt.instance import FloatArray

@@ -17,6 +17,8 @@ Then 1 - u @ y is the regret. y is feasible for x's program, so u @ y <= 1, whic
 has no room for it beside those that are pinned before. Each condition is taken with equality allowed on both sides: a user exactly at the
 threshold may be small or not. So the bound holds, and may be that of a limit of instances.
 
+*Rules* on the numbers are rows over the right-hand sides and k; numbers that no row has are variables of their own.
+
 The bound is HiGHS's, within its tolerances: it is numerical, not proved by arithmetic.
 """
 
@@ -206,6 +208,7 @@ def bound_by_one_program(sides: RightHandSides, baseline: Baseline | None, time_
     for r in range(bound.size):
         model.row({bound[r]: 1.0, scale: -sides.high[r]}, -np.inf, 0.0)
         model.row({bound[r]: 1.0, scale: -sides.low[r]}, 0.0, np.inf)
+    beside = _keep_rules(model, sides, scale, bound)
     best = model.variables(1 / sides.worth)
     model.row(dict(zip(best.tolist(), sides.worth.tolist(), strict=True)), 1.0, 1.0)
     for r in range(bound.size):
@@ -221,8 +224,34 @@ def bound_by_one_program(sides: RightHandSides, baseline: Baseline | None, time_
     if status not in (Status.OPTIMAL, Status.TIME_LIMIT):
         raise NoSolution(f"HiGHS did not solve the mixed-integer program of the bound: {status.value}")
     upper = 1.0 if np.isnan(found) else min(1.0, 1 + found + _TOLERANCE)
-    data = sides.data(_off_thresholds(sides, baseline, x[bound] / x[scale], x, free)) if x.size else None
+    data = None
+    if x.size:
+        data = sides.data(_off_thresholds(sides, baseline, x[bound] / x[scale], x, free))
+        for (name, place), variable in beside.items():
+            data[name].flat[place] = x[variable] / x[scale]
     return Answer(data, upper, "" if status is Status.OPTIMAL else "time limit")
+
+
+def _keep_rules(model: _Model, sides: RightHandSides, scale: int, bound: IntArray) -> dict[tuple[str, int], int]:
+    """Add the rules of the box; return the variables of numbers that are no right-hand side of a row, by name and place."""
+    box, beside = sides.box, dict[tuple[str, int], int]()
+    of_row = {("tasks", int(n)): int(bound[r]) for r, n in enumerate(sides.tasks_of) if n >= 0}
+    of_row |= {("capacities", int(place)): int(bound[r]) for r, place in enumerate(sides.capacity_of) if place >= 0}
+    for terms, lower, upper in zip(box.rules.terms(box.ranges.low), box.rules.lower, box.rules.upper, strict=True):
+        row: dict[int, float] = {}
+        for name, place, value in terms:
+            key = name, place
+            if key not in of_row:
+                low, high = (float(side[name].flat[place]) for side in (box.ranges.low, box.ranges.high))
+                beside[key] = of_row[key] = int(model.variables(np.array([high * model.largest[scale]]))[0])
+                model.row({of_row[key]: 1.0, scale: -high}, -np.inf, 0.0)
+                model.row({of_row[key]: 1.0, scale: -low}, 0.0, np.inf)
+            row[of_row[key]] = value
+        if np.isfinite(upper):
+            model.row(row | {scale: -float(upper)}, -np.inf, 0.0)
+        if np.isfinite(lower):
+            model.row(row | {scale: -float(lower)}, 0.0, np.inf)
+    return beside
 
 
 def _terms(variables: IntArray, values: FloatArray) -> dict[int, float]:

@@ -14,7 +14,7 @@ several.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -25,8 +25,9 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.analysis.bounds.boxes import Box
-from fairopt.analysis.bounds.branching import BOUNDED, Course, Data, Regrets
+from fairopt.analysis.bounds.branching import BOUNDED, Course, Regrets
 from fairopt.analysis.bounds.cells import Part, parts_of
+from fairopt.analysis.bounds.data_rules import Data
 from fairopt.analysis.bounds.enclosures import SHARES
 from fairopt.analysis.bounds.greedy import PLACEMENTS, Filling
 from fairopt.analysis.bounds.heuristics import KNOWN, Heuristic, LeximinOfParts, bounded
@@ -157,6 +158,7 @@ class Asked:
     time_limit: float | None = None
     exact: bool = False
     resume: Path | None = None
+    where: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
@@ -207,7 +209,7 @@ def worst_in_box(
     if asked.exact and subject.baseline is not None:
         raise Unsupported(f'"{subject.name}" computes in floats, and nothing is proved of it in fractions; leave exact out')
     chosen = notion_of(subject.criterion if notion is None else notion, **options)
-    box = Box.of(cluster, vary)
+    box = Box.of(cluster, vary, asked.where)
     measure = asked.measure or (BOUNDED[0] if asked.bound else "worst")
     whole = asked.integral
     if whole is None:
@@ -217,12 +219,13 @@ def worst_in_box(
     course = _bounded(subject, box, objective, asked) if asked.bound else _Draws(box, objective, asked.seed, asked.tries)
     if asked.resume is not None and not isinstance(course, Course):
         raise Unsupported("resume keeps a branch and bound, and this bound is that of one mixed-integer program; leave resume out")
+    ends = Box.of(cluster, vary).ranges  # as they were given, with what breaks a rule
     question = {
-        "schedule": subject.name, "notion": chosen, "vary": {word: [box.ranges.low[word], box.ranges.high[word]] for word in box.varied},
-        "measure": measure, "bound": asked.bound, "gap": asked.gap, "integral": asked.integral, "seed": asked.seed, "tries": asked.tries,
-        "time_limit_s": asked.time_limit, "exact": asked.exact,
+        "schedule": subject.name, "notion": chosen, "vary": {word: [ends.low[word], ends.high[word]] for word in box.varied},
+        "where": list(asked.where), "measure": measure, "bound": asked.bound, "gap": asked.gap, "integral": asked.integral,
+        "seed": asked.seed, "tries": asked.tries, "time_limit_s": asked.time_limit, "exact": asked.exact,
     }  # fmt: skip
-    of_store = {word: question[word] for word in ("schedule", "notion", "vary", "measure")}
+    of_store = {word: question[word] for word in ("schedule", "notion", "vary", "where", "measure")}
     kept = None if asked.resume is None else Kept(asked.resume, plain(of_store) | {"cluster": cluster.to_dict()})
     counted = 0
 
@@ -297,7 +300,9 @@ class _OneProgram:
         """Solve it."""
         answer = bound_by_one_program(self.sides, self.baseline, None if deadline is None else max(0.0, deadline - time.monotonic()))
         self.bound, self.stopped = answer.bound, answer.stopped
-        for data in (answer.data, self.sides.data(self.sides.low)):
+        box = self.value_of.box
+        found = (None if data is None else box.kept(data) for data in (answer.data, self.sides.data(self.sides.low)))
+        for data in found:
             if data is not None and (value := self.value_of(data)) > self.value:
                 self.value, self.worst = value, data
         watch()

@@ -30,7 +30,7 @@ WorstCase(drfh:first-fit against drfh, whole tasks: regret 1, the largest of 13 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -209,6 +209,7 @@ def worst_case(
     bound: bool = False,
     gap: float = 1e-3,
     resume: str | Path | None = None,
+    where: Sequence[str] = (),
     done: Callable[..., object] | None = None,
     stop: Callable[[], bool] | None = None,
     **options: Any,
@@ -271,6 +272,9 @@ def worst_case(
         The search for a bound ends once the bound is at most this much above the largest regret found.
     resume : path, optional
         A folder where the state of a search for a bound is kept. The next call with the same question goes on from it.
+    where : list of str
+        Linear rules on the numbers of ``vary``, such as "tasks[a] + tasks[b] <= 12" or "demands['lab/a', gpu] >= 2 * demands[b, gpu]";
+        also ``weights[user]`` and ``capacities[server, resource]``. ``'*'`` in the place of a name adds the numbers of all.
     done : function of an int and a float, optional
         Called with the number of instances tried since the last call, and with the largest regret so far; with ``cluster``, with the
         bound as a third argument (NaN without one).
@@ -299,10 +303,13 @@ def worst_case(
     if cluster is not None:
         given = {"users": users, "servers": servers, "resources": resources, "capacities": capacities, "demands": demands}
         _check_unused(given | {"workers": workers, "keep_regret": keep_regret, "local": local, "backend": backend, "address": address})
-        asked = Asked(measure, bound, gap, integral, seed, tries, time_limit, exact, None if resume is None else Path(resume))
+        asked = Asked(measure, bound, gap, integral, seed, tries, time_limit, exact, None if resume is None else Path(resume), where)
         return worst_in_box(schedule, notion, cluster, cast(Any, vary), asked, done, stop, **options)
-    if bound or resume is not None or isinstance(vary, Mapping):
-        raise Unsupported('a bound is of the instances of one cluster; give it, such as cluster=instance and vary={"demands": (1, 2)}')
+    if bound or resume is not None or where or isinstance(vary, Mapping):
+        raise Unsupported(
+            "a bound, and rules on what varies, are of the instances of one cluster; give it, such as cluster=instance and "
+            'vary={"demands": (1, 2)}'
+        )
     measure = measure or "worst"
     subject = Subject.of(schedule, solves=False)
     name, run, criterion = subject.name, subject.run, subject.criterion
