@@ -18,7 +18,7 @@ The *level* L of a filling is computed from the solver's point: what exceeds a l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,9 +28,11 @@ from fairopt.analysis.bounds.safe_programs import SafeProgram, down, up
 from fairopt.errors import NoSolution
 from fairopt.instance import BoolArray, FloatArray, IntArray
 
-__all__ = ["Polytope", "at_least", "at_most"]
+__all__ = ["Filling", "Polytope", "at_least", "at_most", "filled"]
 
 _MARGIN = 1e-7  # relative part by which a user is held above its cap, so that it is at the cap after what exceeds a limit is scaled away
+
+_PRICED = 1e-9  # of the largest price: users with more stop a level
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,10 +51,12 @@ class Polytope:
     largest: FloatArray
 
     @classmethod
-    def outer(cls, box: Box, ranges: Ranges, found: Enclosure) -> Polytope:
-        """Return the polytope that contains that of every instance."""
+    def outer(cls, box: Box, ranges: Ranges, found: Enclosure, members: BoolArray | None = None, part: float = 1.0) -> Polytope:
+        """Return the polytope that contains that of every instance; of some users only, on a part of every server."""
         caps = up(ranges.high["tasks"] * found.share_high)
-        return cls._of(box.eligible[1], found.amounts_low, ranges.high["capacities"], caps, ranges.low["weights"])
+        eligible = box.eligible[1] if members is None else box.eligible[1] & members[:, None]
+        capacities = ranges.high["capacities"] if part == 1 else up(ranges.high["capacities"] * part)
+        return cls._of(eligible, found.amounts_low, capacities, caps, ranges.low["weights"])
 
     @classmethod
     def inner(cls, box: Box, ranges: Ranges, found: Enclosure, members: BoolArray | None = None, part: float = 1.0) -> Polytope:
@@ -65,13 +69,19 @@ class Polytope:
     @classmethod
     def _of(cls, eligible: BoolArray, amounts: FloatArray, capacities: FloatArray, caps: FloatArray, weights: FloatArray) -> Polytope:
         users, servers = np.nonzero(eligible)
-        taken = amounts[users]
         rows = np.zeros((*capacities.shape, users.size))
-        rows[servers, :, np.arange(users.size)] = taken
-        rows = rows.reshape(-1, users.size)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            alone = np.where(taken > 0, capacities[servers] / taken, np.inf).min(axis=1)
-        return cls(users, servers, rows, capacities.ravel(), caps, weights, up(alone))
+        rows[servers, :, np.arange(users.size)] = amounts[users]
+        rows, sides = rows.reshape(-1, users.size), capacities.ravel()
+        return cls(users, servers, rows, sides, caps, weights, _alone(rows, sides))
+
+    def within(self, sides: FloatArray) -> Polytope:
+        """Return the polytope with other capacities, (servers, resources)."""
+        return replace(self, sides=sides.ravel(), largest=_alone(self.rows, sides.ravel()))
+
+    def on_servers(self, kept: BoolArray) -> Polytope:
+        """Return the polytope with some servers only, (servers,) of bool."""
+        pairs = kept[self.servers]
+        return replace(self, users=self.users[pairs], servers=self.servers[pairs], rows=self.rows[:, pairs], largest=self.largest[pairs])
 
     @property
     def by_user(self) -> FloatArray:
@@ -86,13 +96,19 @@ class Polytope:
         return down(self.by_user @ y * part)
 
 
+def _alone(rows: FloatArray, sides: FloatArray) -> FloatArray:
+    """Return the largest value of each column alone, rounded up."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return up(np.where(rows > 0, sides[:, None] / rows, np.inf).min(axis=0, initial=np.inf))
+
+
 def at_most(
     polytope: Polytope,
     worth: FloatArray | None = None,
     floors: FloatArray | None = None,
     ceilings: FloatArray | None = None,
 ) -> float:
-    """Return a bound on the level, or on the sum of shares times their ``worth``, (users,), of every feasible point.
+    """Return a bound on the level, or on the sum of parts y times their ``worth``, (pairs,), of every feasible point.
 
     ``floors`` and ``ceilings`` are the smallest and largest weighted shares that the points have, (users,).
 
@@ -112,7 +128,7 @@ def at_most(
         rows.append(_with_column(-by_user, polytope.weights))
         sides.append(nothing)
     else:
-        goal[:-1] = worth[polytope.users]
+        goal[:-1] = worth
     if floors is not None:
         rows.append(_with_column(-by_user, nothing))
         sides.append(-down(floors * polytope.weights))
@@ -123,34 +139,52 @@ def _with_column(rows: FloatArray, column: FloatArray) -> FloatArray:
     return np.column_stack([rows, column])
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Filling:
+    """A level L such that some point gives every member min(L weight, cap), and the members who stop there, (users,) of bool."""
+
+    level: float
+    stopped: BoolArray
+
+
 def at_least(polytope: Polytope, members: BoolArray | None = None) -> float:
     """Return a level L such that some point gives every member min(L weight, cap)."""
+    return filled(polytope, members).level
+
+
+def filled(polytope: Polytope, members: BoolArray | None = None) -> Filling:
+    """Return how high all members can be raised together, and the prices of whom stop them."""
     who = np.ones(polytope.caps.size, bool) if members is None else members
-    full = np.zeros(who.size, bool)  # users who are held at their caps
+    full, stopped = np.zeros(who.size, bool), np.zeros(who.size, bool)  # full: users who are held at their caps
     level = 0.0
     while not full[who].all():
-        held = _raised(polytope, who, full)
+        held, prices = _raised(polytope, who, full)
         if held is None or (held < polytope.caps)[full].any():
             break
         rising = who & ~full
         level = max(level, float(down(held[rising] / polytope.weights[rising]).min()))
+        stopped = who & (prices > _PRICED * prices.max(initial=0.0))
         at_cap = rising & (polytope.caps <= level * polytope.weights)
         if not at_cap.any():
             break
         full |= at_cap
-    return level
+    return Filling(level, stopped & ~full)
 
 
-def _raised(polytope: Polytope, who: BoolArray, full: BoolArray) -> FloatArray | None:
-    """Return what everybody holds where the level of those who are not full is as high as it can be; None if there is no such point."""
+def _raised(polytope: Polytope, who: BoolArray, full: BoolArray) -> tuple[FloatArray | None, FloatArray]:
+    """Return what everybody holds where the level of those who are not full is as high as it can be, and the prices of their rows.
+
+    None if there is no such point.
+    """
     by_user, rising = polytope.by_user, who & ~full
     goal = np.append(np.zeros(polytope.users.size), 1.0)
     rows = [_with_column(polytope.rows, np.zeros(polytope.sides.size)), _with_column(-by_user, np.where(rising, polytope.weights, 0.0))]
     sides = [polytope.sides, np.where(full, -polytope.caps * (1 + _MARGIN), 0.0)]
+    # twice as high as anybody can be raised alone, so that it is rows that stop the level, and their prices say whose
     ends = (by_user @ polytope.largest)[rising] / polytope.weights[rising]
-    program = SafeProgram.of(goal, np.concatenate(rows), np.concatenate(sides), np.append(polytope.largest, ends.min()))
+    program = SafeProgram.of(goal, np.concatenate(rows), np.concatenate(sides), np.append(polytope.largest, 2 * ends.min()))
     try:
         optimum = program.solve(np.inf)
     except NoSolution:
-        return None
-    return polytope.held(optimum.x[:-1])
+        return None, np.zeros(who.size)
+    return polytope.held(optimum.x[:-1]), optimum.prices[-who.size :]

@@ -9,7 +9,7 @@ Each heuristic bounds the weighted share of one user (counted as the notion that
 
   over the users who may run there, and nobody gets less unless it has no more tasks. With demands of all resources there is no other level.
 * a leximin of shares (`fairopt.analysis.bounds.enclosures.SHARES`), alone or of each of several parts of users on an equal part of every
-  server, as `fairopt.BASELINES` "pop" splits them: what `fairopt.analysis.bounds.filled.at_least` says of the part.
+  server, as `fairopt.BASELINES` "pop" splits them: what `fairopt.analysis.bounds.levels` says of the part.
 * "efficiency": an optimum of a linear program. Every x that keeps the rows, for which prices exist that keep the rows of the dual and cost
   no more than x is worth, is considered, with each row relaxed to the whole box; so every answer is. Prices are at most what the total is
   worth at most over the capacity.
@@ -25,8 +25,8 @@ import numpy as np
 
 from fairopt.analysis.bounds.boxes import Box, Ranges
 from fairopt.analysis.bounds.enclosures import SHARES, Enclosure
-from fairopt.analysis.bounds.filled import Polytope, at_least, at_most
-from fairopt.analysis.bounds.optima import own_caps
+from fairopt.analysis.bounds.filled import Polytope, at_most
+from fairopt.analysis.bounds.levels import least_shares, own_caps
 from fairopt.analysis.bounds.safe_programs import SafeProgram, down, up
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import BoolArray, FloatArray
@@ -152,9 +152,7 @@ class LeximinOfParts:
     def share(self, box: Box, ranges: Ranges, found: Enclosure, user: int) -> float:
         """Return the least weighted share in the leximin of its part, counted as the other notion counts."""
         own = Enclosure.of(box, ranges, self.notion)
-        members = self.reads(box, user)
-        level = at_least(Polytope.inner(box, ranges, own, members, 1 / self.parts), members)
-        least = min(level, float(own_caps(ranges, own)[user]))
+        least = float(least_shares(box, ranges, own, self.reads(box, user), 1 / self.parts, user)[user])
         same = bool((own.share_low == found.share_low).all() and (own.share_high == found.share_high).all())
         return least if same else float(down(least * found.share_low[user] / own.share_high[user]))
 
@@ -165,8 +163,8 @@ class LeximinOfParts:
         for part in range(self.parts):
             members = np.array(self.part_of) == part
             if members.any():
-                level = at_least(Polytope.inner(box, ranges, own, members, 1 / self.parts), members)
-                tasks[members] = (np.minimum(level, own_caps(ranges, own)) * ranges.low["weights"] / own.share_high)[members]
+                least = least_shares(box, ranges, own, members, 1 / self.parts)
+                tasks[members] = (least * ranges.low["weights"] / own.share_high)[members]
         return float(down(tasks.sum()))
 
 
@@ -195,7 +193,7 @@ class LargestTotal:
         """Return min of worth @ x over all x that may be optimal in an instance of the box, rounded down."""
         counted = Enclosure(*(np.ones(len(worth)),) * 2, ranges.low["demands"], ranges.high["demands"])
         outer = Polytope.outer(box, ranges, counted)
-        small, best = ranges.low["capacities"].ravel(), at_most(outer, ranges.high["weights"])
+        small, best = ranges.low["capacities"].ravel(), at_most(outer, ranges.high["weights"][outer.users])
         users, servers, pairs, m = outer.users, outer.servers, outer.users.size, ranges.low["demands"].shape[1]
         limited = np.flatnonzero(np.isfinite(ranges.high["tasks"]))
         priced = np.flatnonzero(small > 0)

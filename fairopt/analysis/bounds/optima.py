@@ -3,9 +3,8 @@
 *Level.* No allocation of any instance has a larger smallest share than `fairopt.analysis.bounds.filled.at_most` says: of the optimum, only
 that it is feasible is used.
 
-*User.* The leximin gives everybody at least what `fairopt.analysis.bounds.filled.at_least` says. So a bound on the share of one user is one
-on all feasible points that give the others as much. It meets the share of a user of the first or second level as the box shrinks; a bound
-for a user of a higher level may stay above.
+*User.* The leximin gives everybody at least what `fairopt.analysis.bounds.levels` says. So a bound on the share of one user is one on all
+feasible points that give the others as much. Where these bounds meet what the others have, as the box shrinks, this one does, too.
 
 *One level.* If all users demand the same resources in every instance, may run on the same servers and have tasks without end, all shares of
 a leximin are equal. Proof: if some user had more than the smallest share, less of it would leave some of each resource that the others
@@ -20,14 +19,14 @@ import numpy as np
 
 from fairopt.analysis.bounds.boxes import Box, Ranges
 from fairopt.analysis.bounds.enclosures import SHARES, Enclosure
-from fairopt.analysis.bounds.filled import Polytope, at_least, at_most
-from fairopt.analysis.bounds.safe_programs import down, up
+from fairopt.analysis.bounds.filled import Polytope, at_most
+from fairopt.analysis.bounds.levels import least_shares
+from fairopt.analysis.bounds.safe_programs import up
 from fairopt.errors import Unsupported
-from fairopt.instance import FloatArray
 from fairopt.models import Notion
 from fairopt.wording import joined
 
-__all__ = ["check_notion", "has_one_level", "largest_level", "largest_share", "largest_total", "smallest_shares"]
+__all__ = ["check_notion", "has_one_level", "largest_level", "largest_share", "largest_total"]
 
 
 def check_notion(notion: Notion, measure: str) -> None:
@@ -56,17 +55,6 @@ def has_one_level(box: Box) -> bool:
     return alike and same and bool(np.isinf(box.ranges.low["tasks"]).all())
 
 
-def smallest_shares(box: Box, ranges: Ranges, found: Enclosure) -> FloatArray:
-    """Return the weighted share that the leximin of every instance gives each user at least."""
-    level = at_least(Polytope.inner(box, ranges, found))
-    return np.minimum(level, own_caps(ranges, found))
-
-
-def own_caps(ranges: Ranges, found: Enclosure) -> FloatArray:
-    """Return the weighted share of each user with all its tasks, at least."""
-    return down(ranges.low["tasks"] * found.share_low / ranges.high["weights"])
-
-
 def largest_level(box: Box, ranges: Ranges, found: Enclosure) -> float:
     """Return a bound on the smallest weighted share."""
     return at_most(Polytope.outer(box, ranges, found))
@@ -78,13 +66,15 @@ def largest_share(box: Box, ranges: Ranges, found: Enclosure, user: int) -> floa
         return largest_level(box, ranges, found)
     worth = np.zeros(box.instance.n_users)
     worth[user] = up(1 / ranges.low["weights"][user])
-    return at_most(Polytope.outer(box, ranges, found), worth, smallest_shares(box, ranges, found))
+    outer = Polytope.outer(box, ranges, found)
+    return at_most(outer, worth[outer.users], least_shares(box, ranges, found))
 
 
 def largest_total(box: Box, ranges: Ranges, found: Enclosure, notion: Notion) -> float:
     """Return a bound on the number of tasks of all users."""
-    outer, worth = Polytope.outer(box, ranges, found), up(1 / found.share_low)
+    outer = Polytope.outer(box, ranges, found)
+    worth = up(1 / found.share_low)[outer.users]
     if notion.name == "efficiency":
         return at_most(outer, worth)
     ceilings = largest_level(box, ranges, found) * ranges.high["weights"] if has_one_level(box) else None
-    return at_most(outer, worth, smallest_shares(box, ranges, found), ceilings)
+    return at_most(outer, worth, least_shares(box, ranges, found), ceilings)

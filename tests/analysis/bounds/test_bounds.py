@@ -11,7 +11,8 @@ import fairopt as fo
 from fairopt.analysis.bounds.boxes import Box
 from fairopt.analysis.bounds.enclosures import SHARES, Enclosure
 from fairopt.analysis.bounds.heuristics import bounded
-from fairopt.analysis.bounds.optima import has_one_level, largest_level, largest_share, largest_total, smallest_shares
+from fairopt.analysis.bounds.levels import least_shares
+from fairopt.analysis.bounds.optima import has_one_level, largest_level, largest_share, largest_total
 from fairopt.analysis.worst_cases.objective import Subject
 from fairopt.instance import FloatArray
 
@@ -63,7 +64,7 @@ def test_everything_holds_at_random_points(seed: int) -> None:
             continue  # of one server only, where it is drfh
         notion = chosen(notion_name)
         found = Enclosure.of(box, box.ranges, notion)
-        level, least = largest_level(box, box.ranges, found), smallest_shares(box, box.ranges, found)
+        level, least = largest_level(box, box.ranges, found), least_shares(box, box.ranges, found)
         most = [largest_share(box, box.ranges, found, n) for n in range(3)]
         total = largest_total(box, box.ranges, found, notion)
         for _ in range(3):
