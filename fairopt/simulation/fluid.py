@@ -360,8 +360,16 @@ class OwnAllocations(Optimum):
 
 
 def stream_weights(streams: Streams, active: IntArray) -> FloatArray:
-    """Return the weights of these streams: each owner divides its weight equally among its active streams."""
-    return divided(streams.weights, streams.owner[active])
+    """Return the weights of these streams: each owner divides its weight equally among its active streams.
+
+    A weight of a resource, (users, resources), is divided among those that need it.
+    """
+    owner = streams.owner[active]
+    if streams.weights.ndim == 1:
+        return divided(streams.weights, owner)
+    needing = np.zeros(streams.weights.shape)
+    np.add.at(needing, owner, streams.instance.demands_by_kind[active].max(axis=1) > 0)
+    return np.asarray(streams.weights[owner] / np.maximum(needing[owner], 1.0), float)
 
 
 def instance_at(streams: Streams, active: IntArray, tasks: FloatArray, counts: FloatArray, group: IntArray, first: IntArray) -> Instance:

@@ -159,14 +159,19 @@ def _memory_of(word: str, options: dict[str, Any]) -> Memory:
 
 
 def _following_of(word: str, options: dict[str, Any]) -> Following:
-    rest = {option: value for option, value in options.items() if option not in ("follow", "half_life", "period")}
+    rest = {option: value for option, value in options.items() if option not in ("follow", "half_life", "period", "usage")}
+    usage = options.get("usage", "share")
+    if usage not in ("share", "resource"):
+        raise Unsupported(f'usage is "{usage}"; weights follow the usage of dominant shares, "share", or of each resource, "resource"')
     try:
         strength = float(options["follow"])
     except (TypeError, ValueError):
         strength = np.nan
     if not (np.isfinite(strength) and strength >= 0):
         raise Unsupported(f'follow is "{options["follow"]}"; say how much the past counts, a number >= 0: drfh:follow=0.5:half_life=7d')
-    return Following(notion_of(word, **rest), strength, seconds_of(options.get("half_life", "inf")), _period_of(options))
+    return Following(
+        notion_of(word, **rest), strength, seconds_of(options.get("half_life", "inf")), _period_of(options), usage == "resource"
+    )
 
 
 def _asynchronous_of(word: str, options: dict[str, Any]) -> Asynchronous:

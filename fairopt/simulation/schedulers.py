@@ -76,7 +76,7 @@ def schedulers() -> list[Scheduler]:
         Scheduler(
             "NOTION:follow=K",
             "memory",
-            "KAI: weights follow the usage, max(0, W + K (W - usage)), W a part of the weights; with half_life=TIME use fades",
+            "KAI: weights follow the usage, max(0, W + K (W - usage)), W a part of the weights; half_life=TIME: use fades; usage=resource: of each",
             "drfh:follow=0.5",
         ),
         Scheduler(

@@ -206,7 +206,7 @@ def simulate(
     name, plan = scheduler_of(scheduler)
     if regret and isinstance(plan, dict):
         notion_of(plan["criterion"])  # refuse before the simulation starts
-    if isinstance(plan, Asynchronous | Following | Karma):
+    if isinstance(plan, Asynchronous | Karma):
         what = f'"{name}" takes jobs that are the same everywhere'
         refuse_by_server(cluster, what, "simulate a notion, or a greedy schedule such as drfh:fastest")
     streams = streams_of(trace, cluster)
@@ -343,7 +343,7 @@ def _fluid(
     if isinstance(optimum, RememberedOptimum | RememberedTree):
         details |= {"half_life": optimum.memory.half_life, "period": optimum.period}
     elif isinstance(optimum, FollowingOptimum):
-        details |= {"follow": optimum.strength, "half_life": optimum.following.half_life, "period": optimum.period}
+        details |= {"follow": optimum.following.strength, "half_life": optimum.following.half_life, "period": optimum.period}
     elif isinstance(optimum, KarmaRounds):
         details |= {"alpha": optimum.alpha, "period": optimum.period}
     kind = "rounds, fluid" if isinstance(notion, Karma) else f"{notion.kind}, fluid" if isinstance(notion, OwnScheduler) else "exact, fluid"

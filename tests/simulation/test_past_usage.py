@@ -144,6 +144,55 @@ def test_weights_that_follow(strength: float) -> None:
     np.testing.assert_allclose(found.finished, ends, rtol=1e-7)
 
 
+@pytest.mark.parametrize(("usage", "held"), [("", (2.5, 7.5)), (":usage=resource", (5.0, 5.0))])
+def test_weights_follow_the_usage_of_each_resource(tmp_path: Path, usage: str, held: tuple[float, float]) -> None:
+    """a has had all CPUs for 10 s and no memory; then both ask for memory alone, of which there are 10.
+
+    With a usage of dominant shares, a has 1/2 + (1/2 - 1)/2 = 1/4 and b 3/4; with one of each resource, both have had no memory. A run that
+    is stopped goes on bit for bit.
+    """
+    cluster = fo.Instance([[10, 10]], np.ones((2, 2)), users=["a", "b"], resources=["cpu", "memory"])
+    demands = [[1, 0], [0, 1], [0, 1]]
+    trace = fo.Trace(["a", "a", "b"], [0, 10, 10], [10, 50, 50], demands, [10, 50, 50], resources=["cpu", "memory"])
+    scheduler = f"drfh:follow=0.5:period=5{usage}"
+    found = fo.simulate(trace, cluster, scheduler, step=1)
+    at = int(np.searchsorted(found.series.times, 12))
+    assert found.series.running[at] == pytest.approx(held)
+    asked = iter(range(1000))
+    part = fo.simulate(trace, cluster, scheduler, step=1, resume=tmp_path / "state", stopped=lambda: next(asked) > 10)
+    assert not part.complete
+    again = fo.simulate(trace, cluster, scheduler, step=1, resume=tmp_path / "state")
+    np.testing.assert_array_equal(again.finished, found.finished)
+
+
+def test_a_user_whose_weight_of_a_resource_is_0_gets_nothing_that_needs_it() -> None:
+    """With k = 1 a, who has had all CPUs, has the weight 1/2 + (1/2 - 1) = 0 of them, and 1/2 of memory; b has 1 and 1/2.
+
+    So b has all 10 CPUs, and each 5 of memory: b's jobs that need CPUs alone take no part of its weight of memory.
+    """
+    cluster = fo.Instance([[10, 10]], np.ones((2, 2)), users=["a", "b"], resources=["cpu", "memory"])
+    demands = [[1, 0], [1, 0], [0, 1], [1, 0], [0, 1]]
+    trace = fo.Trace(["a", "a", "a", "b", "b"], [0, *[10] * 4], [10, *[50] * 4], demands, [10, *[50] * 4], resources=["cpu", "memory"])
+    found = fo.simulate(trace, cluster, "drfh:follow=1:period=5:usage=resource", step=1)
+    at = int(np.searchsorted(found.series.times, 12))
+    assert found.series.running[at] == pytest.approx([5, 15])
+
+
+def test_weights_follow_where_demands_differ_by_server() -> None:
+    """Two servers of 8 CPUs: a task of a takes 1 on the first and 2 on the second, and one of b 1 on each.
+
+    For 10 s a runs alone, 8 tasks on the first and 4 on the second: a usage of (8 + 8) / 16 = 1. Then a, with the weight
+    1/2 + (1/2 - 1)/2 = 1/4, and b, with 3/4, have work in this proportion to what each could do with all CPUs, 12 and 16:
+    a has 12 u on the first server, which is cheaper for it, and b the rest: 12 u + 3 (16 u) = 16, u = 4/15.
+    """
+    demands = [[[1], [2]], [[1], [1]]]
+    cluster = fo.Instance([[8], [8]], demands, users=["a", "b"], resources=["cpu"])
+    trace = fo.Trace(["a", "a", "b"], [0, 10, 10], [12, 50, 50], [[1], [1], [1]], [10, 50, 50], resources=["cpu"])
+    found = fo.simulate(trace, cluster, "drfh:follow=0.5:period=5", step=1)
+    at = int(np.searchsorted(found.series.times, 12))
+    assert found.series.running[at] == pytest.approx([12 * 4 / 15, 48 * 4 / 15])
+
+
 def test_weights_follow_in_a_tree_and_go_on(tmp_path: Path) -> None:
     """The queue that has had more gets less; a stopped run goes on bit for bit."""
     trace = fo.Trace(["lab/ada", "optics/bob", "club/ann"], [0, 0, 0], [40] * 3, [[1]] * 3, [10] * 3, resources=["cpu"])
@@ -171,6 +220,8 @@ def test_weights_follow_in_a_tree_and_go_on(tmp_path: Path) -> None:
         ({"a": 1}, "backfill", '"backfill" has no memory'),
         ({"a": 1}, "karma", '"karma" has no memory'),
         ({"a": 1}, "drfh:follow=1", "need a half-life"),
+        ({"a": 1}, "drfh:follow=1:usage=resource", "one number for each owner"),
+        ({"a": 1}, "drfh:follow=1:usage=cpu", 'usage is "cpu"'),
     ],
 )
 def test_refusals(usage: dict[str, float], scheduler: str, message: str) -> None:
@@ -179,6 +230,13 @@ def test_refusals(usage: dict[str, float], scheduler: str, message: str) -> None
     trace = fo.Trace(["a", "b"], [0, 0], [4, 4], [[1], [1]], [10, 10], resources=["cpu"])
     with pytest.raises(fo.FairoptError, match=message):
         fo.simulate(trace, cluster, scheduler, usage=usage)
+
+
+def test_a_queue_has_no_weight_of_each_resource() -> None:
+    """Its weight is one number."""
+    trace = fo.Trace(["lab/ada"], [0], [4], [[1]], [10], resources=["cpu"])
+    with pytest.raises(fo.Unsupported, match="a queue has one weight for all resources"):
+        fo.simulate(trace, tree(), "drfh:follow=1:usage=resource")
 
 
 def test_on_the_command_line(tmp_path: Path) -> None:
