@@ -76,7 +76,8 @@ def schedulers() -> list[Scheduler]:
         Scheduler(
             "NOTION:follow=K",
             "memory",
-            "KAI: weights follow the usage, max(0, W + K (W - usage)), W a part of the weights; half_life=TIME: use fades; usage=resource: of each",
+            "KAI: weights follow the usage, max(0, W + K (W - usage)), W a part of the weights; with half_life=TIME use fades, with "
+            "usage=resource each resource has its own",
             "drfh:follow=0.5",
         ),
         Scheduler(

@@ -10,7 +10,7 @@ import numpy as np
 from fairopt.clusters.holdings import Holder, owners_in_root
 from fairopt.errors import InvalidInstance
 from fairopt.instance import BoolArray, Instance
-from fairopt.slurm.queues import OF_QOS
+from fairopt.slurm.tiers import in_tier
 from fairopt.wording import did_you_mean, joined
 
 __all__ = ["ROOT", "UNKNOWN", "Accounts", "Place"]
@@ -50,11 +50,11 @@ class Accounts:
             if not node:
                 continue
             queue, parent = tree.queues[node - 1], int(tree.parent[node])
-            if OF_QOS in queue.name:  # within the queue of a user, who holds it
+            if in_tier(queue.name):  # within the queue of a user, who holds it
                 place_of[node] = place_of[parent]
                 continue
             above = tree.name(parent) if parent else ROOT
-            inner = [child for child in tree.children(node) if OF_QOS not in tree.name(child)]
+            inner = [child for child in tree.children(node) if not in_tier(tree.name(child))]
             if "/" in queue.name and not inner:  # of an account above, or of one with FairShare=parent, which is no queue
                 owner = above if queue.name.startswith(f"{above}/") else queue.name.partition("/")[0]
                 user, _, partition = queue.name.removeprefix(f"{owner}/").partition("/")

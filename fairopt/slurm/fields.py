@@ -109,7 +109,7 @@ PARTITION = declared(
     read | defaults, default_memory_per_cpu, DefMemPerCPU, default_memory_per_node, DefMemPerNode | the memory of jobs that name none
     read | maximum_cpus_per_node, MaxCPUsPerNode | CPUs of a node that its jobs may have together
     read | OverSubscribe, Shared, maximums | whether its jobs have whole nodes; CPUs that several have at once are counted in a note
-    read | priority, priority_tier, PriorityTier, preemption_mode, PreemptMode | the order of partitions, which is said in a note
+    read | priority, priority_tier, PriorityTier, preemption_mode, PreemptMode | the order of partitions: tiers where they share nodes
     noted | maximums.cpus_per_socket, MaxCPUsPerSocket | CPUs of a socket that its jobs may have together
     noted | maximum_memory_per_cpu, MaxMemPerCPU, maximum_memory_per_node, MaxMemPerNode | the most memory of a job
     noted | ExclusiveUser, ExclusiveTopo | nodes that a job or a user has alone

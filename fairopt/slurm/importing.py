@@ -18,6 +18,8 @@ its features with ``&``, ``|`` and parentheses, the types of its GPUs, required 
 (``account/user``), and the shapes of its jobs are users of the instance. Shares are the weight of a queue among the queues beside it,
 ``GrpTRES`` its limit. Slurm knows no guarantees. Without the associations, every owner is a queue of weight 1.
 
+**Tiers** are of QOS that preempt others, and of partitions of a higher ``PriorityTier``: :mod:`fairopt.slurm.tiers`.
+
 **Limits of a QOS** (``sacctmgr -P show qos``) and of numbers of jobs are named limits: :mod:`fairopt.slurm.named_limits`.
 
 **Reservations**, maintenance included, keep nodes for their jobs: :mod:`fairopt.slurm.reservations`.
@@ -58,13 +60,14 @@ from fairopt.slurm.nodes import Node, Partition, allowed_nodes, read_node, read_
 from fairopt.slurm.own_limits import OwnLimits
 from fairopt.slurm.policies import note_policies, with_whole_nodes
 from fairopt.slurm.qos import read_qos, tiers_of
-from fairopt.slurm.queues import OF_QOS, Associations
+from fairopt.slurm.queues import Associations
 from fairopt.slurm.reading import read_records
 from fairopt.slurm.reservations import Reservations
 from fairopt.slurm.sacct_window import average_jobs
 from fairopt.slurm.shards import Shards, without_pieces
 from fairopt.slurm.sizes import Size, Sizes
 from fairopt.slurm.text import LIMITS
+from fairopt.slurm.tiers import Tiers, partition_tiers
 from fairopt.wording import plural
 
 __all__ = ["import_slurm"]
@@ -188,7 +191,7 @@ def import_slurm(
     able = own_limits.able(_able_to_run(_widened(listed_jobs), account), account)
     if not ignore_partitions:
         able = with_whole_nodes(able, member)
-        note_policies(able, member, limiting, account)
+        note_policies(able, member, account)
     note_qos(able, member, None if qos is None else limiting, account)
     note_hidden_jobs(listed, listed_jobs, account)
     kept = checked((job, float(job.holds)) for job in able)
@@ -232,12 +235,13 @@ def import_slurm(
     _note_relaxations(kept, sizes, offered, index, account)
 
     columns = [*resources, *of_cluster.amounts]
-    tiers = tiers_of(limiting)
+    asking = [job for job, _ in kept]
+    tiers = Tiers(tiers_of(limiting), {} if ignore_partitions else partition_tiers(asking, member, account))
     row = {place: j for j, place in enumerate(allowed)}
     tree = Associations(associations, listed_jobs, of_cluster.resource, account, tiers) if associations is not None else None
     shards.note({name for each in limiting.values() for some in each.limits for name in some.tres} | (tree.limited if tree else set()))
     named = NamedLimits(limiting, member, tree, of_cluster.resource, offered, account)
-    queue = [tree.queue_of(job) for job, _ in kept] if tree is not None else _queues_of_tiers([job for job, _ in kept], tiers)
+    queue = [tree.queue_of(job) for job in asking] if tree is not None else _queues_of_tiers(asking, tiers)
     whose = {} if queue is None else {name: (job.account, job.user) for name, (job, _) in zip(queue, kept, strict=True)}
     found = assemble(
         "slurm",
@@ -257,7 +261,7 @@ def import_slurm(
         account,
         units={r: {"cpu": "CPUs", "memory": "GiB"}.get(r, "") for r in columns},
         shared=of_cluster.amounts,
-        forest=tree.forest([job for job, _ in kept], users, offered, account) if tree is not None else _forest_of_tiers(queue, tiers),
+        forest=tree.forest(asking, users, offered, account) if tree is not None else _forest_of_tiers(asking, queue, tiers),
         own_weights=weights,
         demand=demand,
         what="job",
@@ -328,20 +332,19 @@ def _able_to_run(jobs: list[Job], account: Account) -> list[Job]:
     return able
 
 
-def _queues_of_tiers(jobs: Sequence[Job], tiers: Mapping[str, int]) -> list[str] | None:
-    """Return the queue of each job where there are no associations and some QOS are tiers; else None."""
-    if not any(job.qos in tiers for job in jobs):
-        return None
-    return [f"{job.owner}{OF_QOS}{job.qos}" if job.qos in tiers else job.owner for job in jobs]
+def _queues_of_tiers(jobs: Sequence[Job], tiers: Tiers) -> list[str] | None:
+    """Return the queue of each job where there are no associations and some jobs are in tiers above others; else None."""
+    found = [tiers.queue_of(job.owner, job) for job in jobs]
+    return [name for name, _ in found] if any(tier for _, tier in found) else None
 
 
-def _forest_of_tiers(queues: Sequence[str] | None, tiers: Mapping[str, int]) -> Forest | None:
-    """Return queues of owners, with a queue in them for each QOS that is a tier."""
+def _forest_of_tiers(jobs: Sequence[Job], queues: Sequence[str] | None, tiers: Tiers) -> Forest | None:
+    """Return queues of owners, with a queue in them for each tier."""
     if queues is None:
         return None
-    owners = dict.fromkeys(name.partition(OF_QOS)[0] for name in queues)
-    inner = [(name, *name.partition(OF_QOS)[::2]) for name in dict.fromkeys(queues) if OF_QOS in name]
-    found = [*map(Queue, owners), *(Queue(name, owner, tier=tiers[qos]) for name, owner, qos in inner)]
+    owners = dict.fromkeys(job.owner for job in jobs)
+    inner = dict.fromkeys((*tiers.queue_of(job.owner, job), job.owner) for job in jobs)
+    found = [*map(Queue, owners), *(Queue(name, owner, tier=tier) for name, tier, owner in inner if tier)]
     return Forest(tuple(found), system="Slurm", of_owner={owner: (owner,) for owner in owners})
 
 

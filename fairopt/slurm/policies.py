@@ -1,8 +1,8 @@
-"""What partitions do to the jobs in them, beside giving them nodes: whole nodes, at most some CPUs of a node, shared CPUs, an order.
+"""What partitions do to the jobs in them, beside giving them nodes: whole nodes, at most some CPUs of a node, shared CPUs.
 
 A partition with ``OverSubscribe=EXCLUSIVE`` gives each job its nodes alone, as ``--exclusive`` does. ``MaxCPUsPerNode`` limits what its
-jobs have together on each node. CPUs that several jobs may have at once (``FORCE:4``), and the order by ``PriorityTier``, are not in an
-instance.
+jobs have together on each node. CPUs that several jobs may have at once (``FORCE:4``) are not in an instance. The order by
+``PriorityTier`` is in :mod:`fairopt.slurm.tiers`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from dataclasses import replace
 from fairopt.clusters.account import Account
 from fairopt.slurm.jobs import Job
 from fairopt.slurm.nodes import Partition
-from fairopt.slurm.qos import Qos
 from fairopt.wording import figure, joined, named, plural
 
 __all__ = ["cpus_of_node", "note_policies", "with_whole_nodes"]
@@ -41,7 +40,7 @@ def cpus_of_node(job: Job, partitions: Mapping[str, Partition]) -> tuple[str, fl
     return name, partitions[name].cpus_of_node if name in partitions else math.inf
 
 
-def note_policies(jobs: Sequence[Job], partitions: Mapping[str, Partition], qos: Mapping[str, Qos], account: Account) -> None:
+def note_policies(jobs: Sequence[Job], partitions: Mapping[str, Partition], account: Account) -> None:
     """Note the policies of partitions with jobs that an instance does not have."""
     inside = {name: partitions[name] for job in jobs for name in job.partitions if name in partitions}
     shared = [f"{named(name)} {figure(each.shared_by)}" for name, each in inside.items() if each.shared_by > 1]
@@ -52,18 +51,6 @@ def note_policies(jobs: Sequence[Job], partitions: Mapping[str, Partition], qos:
     )
     if several:
         account.note(f"{plural(several, 'job')} in several partitions, of which some have MaxCPUsPerNode: it does not count for them")
-    tiers = {name: each.tier for name, each in inside.items()}
-    if len(set(tiers.values())) < 2:
-        return
-    order = joined([f"{named(name)} {figure(tier)}" for name, tier in sorted(tiers.items(), key=lambda each: -each[1])], _MOST)
-    highest = max(tiers.values())
-    stopped = [named(name) for name, each in inside.items() if each.preempts and each.tier < highest]
-    preempts = any(each.preempts for each in qos.values())
-    account.note(
-        f"partitions differ in PriorityTier ({order}): jobs in a higher one start first"
-        + (f", and stop those in {joined(stopped, _MOST)} where PreemptType is preempt/partition_prio" if stopped and not preempts else "")
-        + ", which is not in an instance: all are shared alike"
-    )
 
 
 def _limited(names: Sequence[str], partitions: Mapping[str, Partition]) -> float:

@@ -28,7 +28,7 @@ from fairopt.instance import BoolArray, Instance
 from fairopt.instance.limits import Limit
 from fairopt.slurm.licenses import PREFIX
 from fairopt.slurm.qos import Qos, QosLimits, read_qos
-from fairopt.slurm.queues import OF_QOS
+from fairopt.slurm.tiers import qos_in
 from fairopt.wording import joined, named
 
 __all__ = ["QosExport", "Setting", "held_by_qos"]
@@ -157,8 +157,8 @@ def _tiers(instance: Instance, real: Mapping[str, str]) -> dict[str, int]:
     """Return the tiers of QOS that have queues of their own."""
     tiers: dict[str, int] = {}
     for queue in instance.queues:
-        _, inside, name = queue.name.partition(OF_QOS)
-        if inside:
+        name = qos_in(queue.name)
+        if name:
             tiers[real.get(name.replace(".", "_"), name)] = queue.tier
     return tiers
 

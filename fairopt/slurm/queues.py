@@ -15,7 +15,6 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
 from typing import TypeAlias
 
 from fairopt.clusters.account import Account
@@ -30,12 +29,11 @@ from fairopt.slurm.pieces import PIECES
 from fairopt.slurm.reading import count_or_inf, tres_amounts
 from fairopt.slurm.syntax import finite, number
 from fairopt.slurm.text import OVER_TIME, PARENT, Record, tree
+from fairopt.slurm.tiers import Tiers, whose
 from fairopt.wording import joined, plural
 
-__all__ = ["OF_QOS", "Associations", "SplitLimits", "split_limits", "tres_of"]
+__all__ = ["Associations", "SplitLimits", "split_limits", "tres_of"]
 
-OF_QOS = "/qos:"
-"""Between the queue of a user and the name of a QOS that is a tier."""
 _LEAST = 0.001
 _FIRST = 1000.0  # times the shares of all others: of a user who comes first
 _UNITS = {"cpu": ("cpu", 1.0), "mem": ("memory", 1024.0)}  # MiB -> GiB
@@ -62,8 +60,8 @@ class Associations:
         The resources of licences, by name of the licence.
     account : Account
         Gets notes on what is left out.
-    tiers : mapping, optional
-        The tiers of QOS, by name; their jobs are in queues of their own, within those of their users.
+    tiers : Tiers, optional
+        Jobs in them are in queues of their own, within those of their users.
     """
 
     def __init__(
@@ -72,9 +70,9 @@ class Associations:
         jobs: Iterable[Job],
         licenses: Mapping[str, str],
         account: Account,
-        tiers: Mapping[str, int] = MappingProxyType({}),
+        tiers: Tiers | None = None,
     ) -> None:
-        self.path, self.tiers = path, tiers
+        self.path, self.tiers = path, tiers or Tiers()
         self.parent: dict[str, str] = {}
         self.weight: dict[Key, float] = {}
         self.limits: dict[Key, SplitLimits] = {}
@@ -201,12 +199,13 @@ class Associations:
         return own if job.partition and own in self.weight else (job.account, job.user, "")
 
     def queue_of(self, job: Job) -> str:
-        """Return the name of the queue of a job; of one whose QOS is a tier, that within the queue of its user."""
-        name = "/".join(filter(None, self.key(job)))
-        if job.qos in self.tiers:
-            name += f"{OF_QOS}{job.qos}"
+        """Return the name of the queue of a job; of one in a tier, that within the queue of its user."""
+        name, _ = self._in_tier(job)
         self._account_of[name] = job.account
         return name
+
+    def _in_tier(self, job: Job) -> tuple[str, int]:
+        return self.tiers.queue_of("/".join(filter(None, self.key(job))), job)
 
     def forest(self, jobs: Sequence[Job], users: str, nodes: Sequence[Node], account: Account) -> Forest:
         """Return the accounts above the jobs, and their users."""
@@ -218,8 +217,8 @@ class Associations:
         above = self._above(accounts)
         queues = [self._queue(name, self._over(over), (name, "", ""), nodes) for name, over in above.items() if name not in self.merged]
         queues += [self._queue("/".join(filter(None, key)), self._over(key[0]), key, nodes) for key in leaves]
-        above_others = sorted({(self.queue_of(job), job.qos) for job in jobs if job.qos in self.tiers})
-        queues += [Queue(name, name.partition(OF_QOS)[0], tier=self.tiers[qos]) for name, qos in above_others]
+        above_others = sorted({found for job in jobs if (found := self._in_tier(job))[1]})
+        queues += [Queue(name, whose(name), tier=tier) for name, tier in above_others]
         of_owner = {name: (name,) for name in accounts if name not in (ROOT, *self.merged)} if users == "account" else None
         return Forest(tuple(queues), system="Slurm", of_owner=of_owner)
 
@@ -249,7 +248,7 @@ class Associations:
 
 
 def _is_of(queue: str, name: str) -> bool:
-    return queue.partition(OF_QOS)[0] == name
+    return whose(queue) == name
 
 
 def _shares(part: Part, account: Account) -> float:

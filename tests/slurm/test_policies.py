@@ -77,17 +77,46 @@ def test_cpus_of_a_node_that_a_partition_leaves_to_others(tmp_path: Path, partit
     assert any(note.startswith("5 jobs in several partitions, of which some have MaxCPUsPerNode") for note in both.notes)
 
 
-@pytest.mark.parametrize(("mode", "said"), [("OFF", False), ("REQUEUE", True)])
-def test_an_order_of_partitions_is_said(tmp_path: Path, mode: str, said: bool) -> None:
-    """The order of partitions, whether one preempts another, and CPUs that several jobs have at once, are not in an instance."""
-    text = TEXT.replace("PreemptMode=OFF", f"PreemptMode={mode}") + TEXT.replace("=batch", "=high").replace("Tier=1", "Tier=10")
+@pytest.mark.parametrize("associations", [None, "Account|User|Share\nroot||1\n a||3\n  a|u|1\n b||1\n  b|u|1\n"])
+def test_jobs_in_a_partition_of_a_higher_priority_tier_come_first(tmp_path: Path, associations: str | None) -> None:
+    """Of 128 CPUs that two partitions share: b has 100 jobs in the higher one, and all of them run; both have jobs for the other 28.
+
+    These are divided by weight: 14 and 14, and with 3 shares of 4 for a 21 and 7. CPUs of several jobs at once are not in an instance.
+    """
+    text = TEXT + TEXT.replace("=batch", "=high").replace("Tier=1", "Tier=10")
     nodes = [node(name, partitions=["batch", "high"]) for name in ("n1", "n2")]
-    text = text.replace("OverSubscribe=NO", "OverSubscribe=FORCE:4", 1)
-    notes = imported(tmp_path, text, [*jobs("a", 1, 2), *jobs("b", 9, 2, partition="high")], nodes).notes
-    order = [note for note in notes if note.startswith("partitions differ in PriorityTier (high 10 and batch 1)")]
-    assert [("stop those in batch" in note) for note in order] == [said]
-    assert any("OverSubscribe=FORCE, batch 4" in note for note in notes)
+    listed = [*jobs("a", 1, 150), *jobs("b", 1000, 100, partition="high"), *jobs("b", 2000, 100)]
+    (tmp_path / "partitions").write_text(text.replace("OverSubscribe=NO", "OverSubscribe=FORCE:4", 1))
+    (tmp_path / "associations").write_text(associations or "")
+    more = {"associations": tmp_path / "associations"} if associations else {}
+    found = import_records(tmp_path, nodes, listed, partitions=tmp_path / "partitions", **more)
+    user = "/u" if associations else ""
+    assert {queue.name: queue.tier for queue in found.instance.queues if queue.tier} == {f"b{user}/partition:high": 1}
+    assert tasks(found) == pytest.approx({"a": 21, "b": 107} if associations else {"a": 14, "b": 114})
+    assert any(note.startswith("partitions with nodes in common differ in PriorityTier (high 10 and batch 1)") for note in found.notes)
+    assert any("OverSubscribe=FORCE, batch 4" in note for note in found.notes)
     assert not any("PriorityTier" in note for note in imported(tmp_path, text, jobs("a", 1, 2), nodes).notes)
+
+
+def test_the_order_of_partitions_that_share_no_node_decides_nothing(tmp_path: Path) -> None:
+    """Of 64 CPUs each; a third that shares nodes with both makes them compete. Jobs in two of them are in the higher tier."""
+    text = TEXT.replace("n[1-2]", "n1") + TEXT.replace("=batch", "=high").replace("Tier=1", "Tier=10").replace("n[1-2]", "n2")
+    nodes = [node("n1", partitions=["batch"]), node("n2", partitions=["high"])]
+    listed = [*jobs("a", 1, 70), *jobs("b", 1000, 70, partition="high")]
+    found = imported(tmp_path, text, listed, nodes)
+    assert found.instance.queues == ()
+    assert tasks(found) == pytest.approx({"a": 64, "b": 64})
+    wide = text + TEXT.replace("=batch", "=wide").replace("Tier=1", "Tier=5")
+    nodes = [node("n1", partitions=["batch", "wide"]), node("n2", partitions=["high", "wide"])]
+    more = [*listed, *jobs("c", 2000, 70, partition="wide"), *jobs("d", 3000, 2, partition="wide,high")]
+    found = imported(tmp_path, wide, more, nodes)
+    assert {queue.name: queue.tier for queue in found.instance.queues if queue.tier} == {
+        "b/partition:high": 2,
+        "c/partition:wide": 1,
+        "d/partition:high": 2,
+    }
+    assert tasks(found) == pytest.approx({"a": 0, "b": 64, "c": 62, "d": 2})
+    assert "2 jobs in several partitions of different PriorityTier: counted in the highest of these tiers" in found.notes
 
 
 def test_numbers_that_are_not_set(tmp_path: Path) -> None:
