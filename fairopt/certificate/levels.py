@@ -27,6 +27,10 @@ pair is worth more than it costs, or by which a price is below 0, times the larg
 one g, so only the largest of their charges counts. A pair that is not negligible and costs less than 0 is charged for the most that it
 could ever be used. What is charged to a level is part of its own g for the levels above.
 
+*Rounding.* A level whose g is 0 to rounding has g = 2.2e-16 p.b in the charges that count as optimality of a level above. In fairness,
+charges for dear pairs count only beyond rounding: else a user who pays a millionth of its level would be refused for the last digit of a
+capacity that it does not use. If capacities differ in that digit, the level moves, and all who pay there move with it.
+
 *Sums of prices.* p + M p' with the prices p' of a level below and a large M proves the same at once, without charges: p' makes the pairs
 dear that p would have to charge for. But the factors grow with every level, and soon the sum is all rounding. So sums are only the second
 proof of a level, for users with a small part of all spending, to whom the charges matter: each level below has the factor that p would be
@@ -35,8 +39,7 @@ smaller residuals count. What the level implies for those above comes from p alo
 
 *What is not proved.* If residuals are not 0, they are bounds to first order only, when shares of very different size meet:
 
-- Every g is at least its rounding, 2.2e-16 p.b. This is charged to the levels above once, but in the worst case it doubles with every
-  level.
+- The rounding of g is charged to the levels above once, but in the worst case it doubles with every level.
 - A possible surplus of users of F at a level is not passed on to the levels above.
 - It is compared with the level as a whole, though a single user with a low price might gain all of it.
 - A user with a shortfall may take it from other users of F, which then need more expensive pairs; only its own pairs are considered.
@@ -257,16 +260,19 @@ class LevelProofs:
             shortfalls = self._cost_of_shortfalls(dearest)
         # The excess of the answer over limits, and pairs below 0.
         excess = float(positive @ self.over + dear @ self.short)
-        charged = unbounded = charged_real = 0.0
+        charged = unbounded = charged_real = beyond_rounding = 0.0
         if self.totals and (below_0 or closed.any()):
             below_price = [np.maximum(worth - cost, 0.0) * closed, np.maximum(-prices, 0.0), np.maximum(-q, 0.0)]
             charges = self._charges(below_price)
             charged, charged_real = float(charges @ self.totals), float(charges @ self.real)
+            beside_pairs = self._charges([np.zeros_like(cost), *below_price[1:]])
+            beyond_rounding = float(np.maximum(charges * self.real, beside_pairs * self.totals).sum())
         if below_0:  # the level of its user does not bound a pair with a cost below 0: charge its largest possible use
             unbounded = float((np.maximum(-cost, 0.0) * (opened & (q[users] >= 0))) @ self.largest)
         gap = own + charged + unbounded
+        to_one = own + beyond_rounding + unbounded + excess
         paid_by = q[level.settled] * size[level.settled]
-        fairness = (gap + excess) / float(paid_by.min()) if (paid_by > NOISE * spent).all() else float("inf")
+        fairness = to_one / float(paid_by.min()) if (paid_by > NOISE * spent).all() else float("inf")
         passed_on = charged_real + unbounded + excess
         fairness = max(fairness, shortfalls / held)
         return _Evaluation(prices, spent, q, dear, paid, positive, own, charged, plain, passed_on, gap / held, fairness)

@@ -29,7 +29,7 @@ from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.leximin.least_change import LeastChange
 from fairopt.solvers.leximin.settings import SETTINGS
 
-__all__ = ["polish", "polishes"]
+__all__ = ["on_levels", "polish", "polishes"]
 
 
 def polishes(program: Program, solution: Solution, delay: FloatArray | None = None) -> Iterator[Solution]:
@@ -47,8 +47,37 @@ def polish(program: Program, solution: Solution, same: float = SETTINGS.same[0],
 
     Levels that differ by less than this part are the ``same``. With a ``delay``, (users,), they are those of finish times.
     """
-    if not solution.stages:
+    found = _on_levels(program, solution, same, delay)
+    if found is None:
         return solution
+    x, told, pairs = found
+    per_level = program.worth
+    prices = [_priced(program, each) for each in solution.stages]
+    if delay is not None:
+        z = program.per_user(x * per_level)
+        told = np.array([(z / (1 + delay * z))[each.users].min() for each in solution.stages])
+        prices = [_exact_prices(program, pairs, per_level, of_stage) for of_stage in prices]
+    stages = tuple(
+        replace(each, value=float(value), prices=of_stage) for each, value, of_stage in zip(solution.stages, told, prices, strict=True)
+    )
+    return replace(solution, x=x, stages=stages)
+
+
+def on_levels(program: Program, solution: Solution, rising: BoolArray, delay: FloatArray | None = None) -> FloatArray | None:
+    """Return the x, (pairs,), with which all but the users who rise satisfy the equations of the levels so far, as `polish`.
+
+    None if they cannot be solved. Who rises pays nothing at these levels, keeps what it has on pairs that are not dear, and takes no part.
+    """
+    found = _on_levels(program, solution, SETTINGS.same[0], delay, rising)
+    return None if found is None else found[0]
+
+
+def _on_levels(
+    program: Program, solution: Solution, same: float, delay: FloatArray | None, rising: BoolArray | None = None
+) -> tuple[FloatArray, FloatArray, IntArray] | None:
+    """Return x, (pairs,), the levels of the stages, and the pairs that are used; None if the equations cannot be solved."""
+    if not solution.stages:
+        return None
     per_level = program.worth
     levels = program.per_user(solution.x * per_level)
     used, full = _sets(program, solution, per_level, levels)
@@ -62,7 +91,8 @@ def polish(program: Program, solution: Solution, same: float = SETTINGS.same[0],
         stage[each.users] = level_of[k]
 
     # Every row in parts of its right-hand side: A x / b = 1, then U / (phi t) = t' for users of a level, 1 for the others.
-    pairs, rows, users = np.flatnonzero(used), np.flatnonzero(full), np.flatnonzero(levels > 0)
+    takes_part = levels > 0 if rising is None else (levels > 0) & ~rising
+    pairs, rows, users = np.flatnonzero(used & takes_part[program.pair_users]), np.flatnonzero(full), np.flatnonzero(takes_part)
     aim = (np.where(stage >= 0, values[stage], levels) if delay is None else _on_one_level(program, levels, stage, delay))[users]
     limits = program.limits.matrix[rows][:, pairs] / program.limits.bounds[rows][:, None]
     by_user = sp.csr_array((per_level[pairs], (program.pair_users[pairs], np.arange(pairs.size))), (levels.size, pairs.size))
@@ -80,25 +110,13 @@ def polish(program: Program, solution: Solution, same: float = SETTINGS.same[0],
     x, t, size = solution.x[pairs], np.ones(values.size), solution.x[pairs]
     system = LeastChange.of(sp.csr_array(E * size), B)
     if system is None:
-        return solution
+        return None
     for _ in range(SETTINGS.refinements):
         change, of_levels = system.step(fixed + B @ t - E @ x)
         x, t = np.maximum(x + size * change, 0.0), t + of_levels
-    answer = np.zeros(program.n_pairs)
+    answer = np.where(used, solution.x, 0.0)
     answer[pairs] = x
-    if not np.isfinite(answer).all():
-        return solution
-    told = (t * values)[level_of]
-    if delay is not None:
-        z = program.per_user(answer * per_level)
-        told = np.array([(z / (1 + delay * z))[each.users].min() for each in solution.stages])
-    prices = [_priced(program, each) for each in solution.stages]
-    if delay is not None:
-        prices = [_exact_prices(program, pairs, per_level, of_stage) for of_stage in prices]
-    stages = tuple(
-        replace(each, value=float(value), prices=of_stage) for each, value, of_stage in zip(solution.stages, told, prices, strict=True)
-    )
-    return replace(solution, x=answer, stages=stages)
+    return (answer, (t * values)[level_of], pairs) if np.isfinite(answer).all() else None
 
 
 def _on_one_level(program: Program, levels: FloatArray, stage: IntArray, delay: FloatArray) -> FloatArray:

@@ -18,10 +18,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.instance.tolerances import ROUNDING
+from fairopt.instance.tolerances import EXACT, ROUNDING
 from fairopt.program import FinishTimes, Leximin, Program, Solution, Stage
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.levels import Course, exactly, settle_below
+from fairopt.solvers.leximin.polish import on_levels
 from fairopt.solvers.via_highs.level_points import Point
 from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.level_programs import LevelPrograms
@@ -59,8 +60,10 @@ def solve_finish_times(program: Program, goal: FinishTimes, tolerance: float, de
         stages.append(Stage(float(goal.levels(z * goal.weights)[users].min()), users, proof.prices))
         course = course.settled(users, z[users])
         log.info("level %d: %.6g, %d users left", len(stages), stages[-1].value, int(course.rising.sum()))
-        if reached and course.rising.any():
-            programs.narrow(course, proof)
+        if course.rising.any():
+            course = _to_the_last_digit(programs, course, goal, Solution(x, tuple(stages)))
+            if reached:
+                programs.narrow(course, proof)
     x = exactly(program, problem.per_level, x, course.start)
     return Solution(x, tuple(stages), iterations=programs.iterations, programs_solved=programs.programs)
 
@@ -121,6 +124,25 @@ class _Needs:
         while low < (middle := (low + high) / 2) < high:
             low, high = (low, middle) if costs(middle) <= left else (middle, high)
         return low
+
+
+def _to_the_last_digit(programs: LevelPrograms, course: Course, goal: FinishTimes, solution: Solution) -> Course:
+    """Return the course on which settled users have the levels that solve their equations, if these can be had together.
+
+    What a level lacks in the tenth digit, the next levels have too much, and users with a millionth of it have too much in the fourth.
+    """
+    problem, last = programs.problem, programs.last
+    x = on_levels(problem.program, solution, course.rising, goal.delay)
+    if x is None or last is None:
+        return course
+    settled = ~course.rising & (course.start > 0)
+    limits = problem.program.limits
+    used = limits.used(np.where(settled[problem.program.pair_users], x, 0.0))
+    most = float(np.divide(used, limits.bounds, out=np.ones(used.size), where=limits.bounds > 0).max(initial=1.0))
+    if most > 1 + EXACT:
+        return course
+    programs.last, programs.slack = replace(last, x=x / most), 0.0
+    return replace(course, start=np.where(settled, problem.program.per_user(x * problem.per_level) / most, course.start))
 
 
 def _next_level(

@@ -75,9 +75,10 @@ def test_prices_of_the_levels_below_prove_who_pays_little(seed: int, monkeypatch
     assert prices is not None
     stages[10] = replace(stages[10], prices=prices - 1e6 * np.abs(prices).max() / np.abs(below).max() * below)
     told = replace(solution, stages=tuple(stages))
-    assert certify(program, told).worst <= 2e-9
+    proved = certify(program, told).worst
+    assert proved <= 1e-9
     monkeypatch.setattr(level_proof, "_PROVED", np.inf)
-    assert certify(program, told).worst > 4e-9
+    assert certify(program, told).worst > 5 * proved
 
 
 @pytest.mark.parametrize("noise", [1e-20, 1e-12, 1e-8])

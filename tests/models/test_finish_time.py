@@ -177,7 +177,7 @@ def spread(seed: int, users: int, kinds: int, decades: float) -> tuple[fo.Instan
     return cluster, {"left": 10 ** rng.uniform(0, decades, users), "elapsed": elapsed, "alone": elapsed * rng.uniform(0.1, 1.2, users)}
 
 
-@pytest.mark.parametrize(("seed", "users", "kinds", "decades"), [(0, 40, 10, 5), (1, 40, 10, 5), (2, 120, 12, 2)])
+@pytest.mark.parametrize(("seed", "users", "kinds", "decades"), [(0, 40, 10, 5), (1, 40, 10, 5), (2, 120, 12, 2), (0, 300, 30, 5)])
 def test_work_and_times_over_powers_of_ten(seed: int, users: int, kinds: int, decades: float) -> None:
     """Certified; no ratio below the largest is possible for all, by one linear program whose needs are 1e-7 further."""
     cluster, times = spread(seed, users, kinds, decades)
@@ -209,6 +209,23 @@ def test_work_and_times_over_powers_of_ten(seed: int, users: int, kinds: int, de
             bounds=(0, None),
         )
         assert (-result.fun >= 1) == possible
+
+
+@pytest.mark.parametrize(("seed", "users", "kinds"), [(2, 100, 20), (3, 300, 30), (5, 300, 30)])
+def test_who_pays_a_millionth_has_all_its_digits(seed: int, users: int, kinds: int) -> None:
+    """In another order, and in other units, everybody does the same work: also who takes a millionth of what others take."""
+    cluster, times = spread(seed, users, kinds, 5)
+    rng = np.random.default_rng(seed)
+    who, where, units = rng.permutation(users), rng.permutation(kinds), rng.uniform(0.3, 3, 3)
+    other = fo.Instance(
+        cluster.capacities[where] * units,
+        cluster.demands_on(servers=where)[who] * units,
+        speeds=cluster.speeds[who][:, where],
+        eligibility=cluster.eligibility[who][:, where],
+        tasks=cluster.tasks[who],
+    )
+    found = fo.solve(other, "finish-time", **{word: numbers[who] for word, numbers in times.items()})
+    np.testing.assert_allclose(found.work, fo.solve(cluster, "finish-time", **times).work[who], rtol=1e-11)
 
 
 def test_extreme_times() -> None:
