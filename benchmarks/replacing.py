@@ -7,7 +7,8 @@ Instances have 2 or 3 users, 2 servers that differ, 1 or 2 resources, whole numb
 speeds of 1 to 4. In one half of them nobody runs out of tasks, in the other users have 1 to 4 tasks. Each is solved, and audited for one
 property at a time; lies are a search of their own, with 30 lies. Of the first instance with a violation above 1 % of the work of a user,
 everything is removed that the violation does not need: users, servers, resources, differences, task limits; then numbers are lowered one by
-one, as long as the property still fails.
+one, as long as the property still fails. Notions with options have their defaults: under "finish-time" all users have just come, with equal
+work. "drf" and "bbf" are defined on one server, and "asset" takes no such instances.
 
 A dash in the tables says that the search found no counterexample: a proof is cited where there is one, in docs/explanation/replacing.md.
 """
@@ -26,7 +27,20 @@ import numpy as np
 import fairopt as fo
 
 RESULTS = Path(__file__).resolve().parent / "results"
-NOTIONS = ("cdrf", "tsf", "drfh", "psdsf", "max-min", "proportional", "efficiency")
+NOTIONS = (
+    "cdrf",
+    "tsf",
+    "drfh",
+    "psdsf",
+    "max-min",
+    "finish-time",
+    "per-server-drf",
+    "uniform",
+    "proportional",
+    "efficiency",
+    "fds",
+    "gfj",
+)
 PROPERTIES = ("sharing-incentive", "envy-freeness", "pareto", "population-monotonicity", "strategy-proofness")
 LEAST = 0.01  # of the work of a user who gains or loses
 

@@ -67,6 +67,7 @@ class CDRF(ShareNotion):
         Property.STRATEGY_PROOFNESS: _SOURCE,
     }
     conditions = frozenset({Condition.RESOURCES, Condition.EVERYWHERE, Condition.POSITIVE, Condition.ENDLESS})
+    proofs_cover_work = frozenset({Property.SHARING_INCENTIVE})  # a slice of all servers does this part of the work alone
     share_is_part = True
 
     def merges(self, instance: Instance) -> bool:

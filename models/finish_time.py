@@ -94,7 +94,12 @@ class FinishTime(ShareNotion):
     references = ("Mahajan2020", "Narayanan2020")
     symmetric = True
     by_server = True
-    satisfies: ClassVar = {Property.PARETO: "a share grows with the rate, as of every leximin"}
+    satisfies: ClassVar = {
+        Property.PARETO: "a share grows with the rate, as of every leximin",
+        Property.SHARING_INCENTIVE: "where no time has elapsed: the slices of all fit together, so nobody finishes later than alone",
+    }
+    proofs_cover_shared = True
+    proofs_cover_work = frozenset({Property.SHARING_INCENTIVE})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -121,6 +126,10 @@ class FinishTime(ShareNotion):
     def waits(self) -> bool:
         """Has any time elapsed? Else the goal is a leximin of rates."""
         return bool(np.any(np.asarray(self.elapsed, float) > 0))
+
+    def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
+        """Return the citation; of the sharing incentive only where no time has elapsed."""
+        return None if wanted is Property.SHARING_INCENTIVE and self.waits else super().promise(wanted, instance, sharing)
 
     def restricted(self, users: IntArray | None = None, servers: IntArray | None = None) -> Notion:
         """Return the notion with the work and times of these users."""

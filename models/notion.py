@@ -89,8 +89,8 @@ class Notion(ABC):
     """Is a user without a limit on its tasks taken to request one task?"""
     proofs_cover_shared: ClassVar[bool] = False
     """Do the proofs of its properties hold with resources of the whole cluster, too?"""
-    proofs_cover_work: ClassVar[bool] = False
-    """Do the proofs of its properties hold where tasks take other amounts, and do other work, on other servers?"""
+    proofs_cover_work: ClassVar[frozenset[Property]] = frozenset()
+    """Which of its properties are proved where tasks take other amounts, and do other work, on other servers? Pareto optimality is."""
     share_is_part: ClassVar[bool] = False
     """Is a share a fraction, to be printed in percent?"""
 
@@ -127,7 +127,7 @@ class Notion(ABC):
         Of the proofs cited, only those of Pareto optimality cover named limits, rules and limits on parallelism: they hold for any rows.
         Nor do the others cover resources of the whole cluster, unless there is one server, which might as well have them.
         """
-        if wanted is not Property.PARETO and instance.differs_by_server and not self.proofs_cover_work:
+        if wanted is not Property.PARETO and instance.differs_by_server and wanted not in self.proofs_cover_work:
             return None
         of_cluster = bool(instance.shared) and instance.counts.sum() != 1 and not self.proofs_cover_shared
         if wanted is not Property.PARETO and (of_cluster or instance.limited.any() or instance.limits or instance.rules):

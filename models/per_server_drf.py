@@ -34,7 +34,7 @@ import numpy as np
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.shared import refuse_shared
 from fairopt.instance.task_limits import as_tasks, refuse_across_servers
-from fairopt.models.notion import Property, Sharing
+from fairopt.models.notion import Condition, Property, Sharing
 from fairopt.models.share_notion import ShareNotion, alone_on_each
 from fairopt.program import Goal, Leximin, Program, Separate
 from fairopt.program.exact import ExactProgram
@@ -54,7 +54,14 @@ class PerServerDRF(ShareNotion):
     symmetric = True
     by_server = True
     satisfies: ClassVar = {Property.SHARING_INCENTIVE: _SOURCE, Property.ENVY_FREENESS: _SOURCE}
+    proofs_cover_work = frozenset({Property.SHARING_INCENTIVE, Property.ENVY_FREENESS})  # on each server, so in sum
     share_is_part = True
+
+    def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
+        """Return the citation; where tasks do other work on other servers, only if nobody runs out of tasks on the slow ones."""
+        if instance.differs_by_server and not Condition.ENDLESS.met(instance, sharing):
+            return None
+        return super().promise(wanted, instance, sharing)
 
     def merges(self, instance: Instance) -> bool:
         """Return False if tasks or parallelism are limited: servers take turns in order, and merged servers would take theirs together."""

@@ -86,7 +86,7 @@ class Proportional(GivenUtility):
     references = ("Kesidis2018", "MoWalrand2000")
     symmetric = True
     by_server = True
-    proofs_cover_work = True  # work is a linear program over what a user buys, as homogeneous as tasks
+    proofs_cover_work = frozenset({Property.ENVY_FREENESS, Property.SHARING_INCENTIVE})  # work is as homogeneous as tasks
     proofs_cover_shared = True  # they have prices as the resources of servers have
     satisfies: ClassVar = {
         Property.PARETO: "every U[n] counts: Mo and Walrand (2000)",

@@ -68,6 +68,7 @@ class TSF(ShareNotion):
         Property.STRATEGY_PROOFNESS: _SOURCE,
     }
     conditions = frozenset({Condition.RESOURCES, Condition.ENDLESS})
+    proofs_cover_work = frozenset({Property.SHARING_INCENTIVE})  # as that of "cdrf"
     share_is_part = True
 
     def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:

@@ -87,6 +87,7 @@ class Uniform(Notion):
     references = ("KhamseAshari2017",)
     symmetric = True
     proofs_cover_shared = True
+    proofs_cover_work = frozenset({Property.SHARING_INCENTIVE, Property.ENVY_FREENESS, Property.STRATEGY_PROOFNESS})
     satisfies: ClassVar = {
         Property.SHARING_INCENTIVE: _SOURCE,
         Property.ENVY_FREENESS: _SOURCE,

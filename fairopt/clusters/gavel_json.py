@@ -29,7 +29,7 @@ _TOGETHER = "two jobs on the same accelerators at once: each job of an instance 
 
 def is_json(path: str | os.PathLike[str]) -> bool:
     """Does a file begin as JSON does?"""
-    return first_line(Path(path)).lstrip()[:1] == b"{"
+    return first_line(Path(path)).lstrip()[:1] in (b"{", b"[")
 
 
 def read_throughputs(path: str | os.PathLike[str], account: Account) -> Table:
@@ -48,7 +48,7 @@ def read_throughputs(path: str | os.PathLike[str], account: Account) -> Table:
         for job_key, part in jobs.entries().items():
             pairs |= {frozenset((job_key, other)) for other in _others(part)}
         if pairs:
-            account.leave_out("pair of jobs", jobs.place, _TOGETHER, len(pairs))
+            account.leave_out("co-located pair", jobs.place, _TOGETHER, len(pairs))
     places, workers, names, scales, speeds = (list(column) for column in zip(*found, strict=True)) if found else ([], [], [], [], [])
     return Table(str(path), THROUGHPUTS, ["worker", "job_type", "scale", "thr"], [workers, names, scales, speeds], places, "entry")
 

@@ -101,7 +101,7 @@ _importer(
     nodes=file("kubectl get nodes -o json", NEEDED),
     pods=files("kubectl get pods -A -o json."),
     queues=files("Queues of Kueue, Volcano, KAI or YuniKorn, quotas, work without pods, claims of devices: YAML or JSON."),
-    speeds=file("Speeds of tasks by flavor or label of nodes. Columns servers, speed, and owner."),
+    speeds=file("Speeds of tasks by flavor or label of nodes. Columns servers and speed; optional: owner, factor, resource."),
     owners=_owners("Owners of pods: namespace, label:KEY or priority.", "namespace"),
     daemonsets=Option(
         Annotated[
@@ -121,7 +121,7 @@ _importer(
     licenses=file("scontrol show licenses (text, or --json): named limits."),
     qos=file("sacctmgr -P show qos: limits of the jobs of a QOS, as named limits."),
     reservations=file("scontrol show reservations (text, or --json)"),
-    speeds=file("Speeds of tasks by type of GPU or feature of nodes. Columns servers, speed, and owner."),
+    speeds=file("Speeds of tasks by type of GPU or feature of nodes. Columns servers and speed; optional: owner, factor, resource."),
     sacct=file(
         "sacct -a -X -P with the columns JobID, Account, User, Partition, Start, End, AllocTRES, ReqTRES, NodeList, Constraints: "
         "what is held is then the average over --window."

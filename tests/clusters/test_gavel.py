@@ -108,7 +108,9 @@ def test_the_json_of_the_repository(tmp_path: Path) -> None:
         "\n".join(["job_type,scale,worker,thr", *rows]).replace("'lstm'", "lstm").replace("'translator'", "translator")
     )
     assert imported.instance == fo.import_gavel(tmp_path / "t.csv", {"k80": 1, "v100": 2}).instance
-    assert [(each.what, each.where.rpartition("/")[2], each.number) for each in imported.left_out] == [("pair of jobs", "t.json: v100", 2)]
+    assert [(each.what, each.where.rpartition("/")[2], each.number) for each in imported.left_out] == [
+        ("co-located pair", "t.json: v100", 2)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -182,3 +182,46 @@ def test_servers_that_decide_alone_compare_work() -> None:
         assert here.violation == pytest.approx(there.violation, rel=1e-8)
     few = LAB.replace(tasks=[3, np.inf])
     assert "other work on other servers" in fo.audit(fo.solve(few, "cdrf"), ["psdsf"])["psdsf"].statement
+
+
+PROVED: dict[str, set[str]] = {
+    "cdrf": {"sharing-incentive", "pareto"},
+    "tsf": {"sharing-incentive", "pareto"},
+    "drfh": {"pareto"},
+    "max-min": set(),
+    "finish-time": {"sharing-incentive", "pareto"},
+    "uniform": {"sharing-incentive", "envy-freeness", "strategy-proofness"},
+    "per-server-drf": {"sharing-incentive", "envy-freeness"},
+    "proportional": {"sharing-incentive", "envy-freeness", "pareto"},
+    "efficiency": {"pareto"},
+}
+
+
+@pytest.mark.parametrize("notion", PROVED)
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_proved_of_work_is_promised_and_holds(notion: str, seed: int) -> None:
+    """Of tasks that have no end and run everywhere, what docs/explanation/replacing.md proves; whatever the instance, nothing false."""
+    rng = np.random.default_rng([seed, 50])
+    free = fo.Instance(
+        rng.uniform(1, 9, (3, 2)),
+        rng.uniform(0.5, 3, (3, 3, 2)),
+        speeds=rng.choice([0.5, 1, 2], (3, 3)),
+        weights=rng.choice([1, 2], 3),
+    )
+    audit = fo.audit(fo.solve(free, notion), effort=6)
+    assert {name for name in audit if audit[name].promised} == PROVED[notion]
+    assert PROVED[notion].isdisjoint(audit.violated)
+    bound = free.replace(
+        tasks=np.where(rng.random(3) < 0.6, rng.uniform(0.5, 3, 3), np.inf),
+        eligibility=[[True, True, False], [True] * 3, [False, True, True]],
+    )
+    audit = fo.audit(fo.solve(bound, notion), effort=6)
+    assert [name for name in audit.violated if audit[name].promised] == []
+
+
+def test_who_waited_longer_has_no_slice_promised() -> None:
+    """Where time has elapsed a user may get less than its slice: the late one gets it."""
+    cores = fo.Instance([[8]], [[1], [1]], speeds=[[2], [1]])
+    late = fo.audit(fo.solve(cores, "finish-time", left=8, elapsed=[0, 8]), ["sharing-incentive"])["sharing-incentive"]
+    assert (late.holds, late.promised) == (False, None)
+    assert fo.audit(fo.solve(cores, "finish-time", left=8), ["sharing-incentive"])["sharing-incentive"].promised
