@@ -34,7 +34,8 @@ _POD = declared(
     noted | schedulingGates | it is not ready to be scheduled yet
     read | resourceClaims | devices that it claims
     noted | workloadRef, schedulingGroup | the gang that it belongs to
-    ignored | priority, preemptionPolicy | are those of the class; that classes differ is said in a note
+    read | priority | a tier, where the scheduler of Kubernetes itself divides the cluster; else noted where classes differ
+    ignored | preemptionPolicy | whether it stops others, or only starts before them
     ignored | volumes | what it mounts; that a volume is on one node or in one zone is not in the export of pods
     ignored | activeDeadlineSeconds, restartPolicy, terminationGracePeriodSeconds | how long it runs, and how it ends
     ignored | ephemeralContainers | containers for debugging, which ask for nothing

@@ -22,7 +22,7 @@ spread are not constraints of an `Instance`: pods that have them are counted in 
 
 **Queues.** A namespace is a queue, and its shapes of pods are users in it. ``queues`` are objects of Kueue, Volcano or KAI,
 ``queues.yaml`` of YuniKorn, and ResourceQuotas (:mod:`fairopt.kubernetes.queues`): then the queues of the namespaces are in those of the
-scheduler.
+scheduler. Where these are no scheduler's, priorities of pods are tiers (:mod:`fairopt.kubernetes.priorities`).
 
 Without pods there are no users. Then one user, "example", takes their place: it asks for one core and its part of the memory.
 """
@@ -53,13 +53,14 @@ from fairopt.kubernetes.devices import is_device, with_devices
 from fairopt.kubernetes.fields import note_fields
 from fairopt.kubernetes.kai_queues import KAI
 from fairopt.kubernetes.placement import Constraints, Labels
+from fairopt.kubernetes.priorities import is_class, with_tiers
 from fairopt.kubernetes.queues import SYSTEMS, is_queue, queues_of
 from fairopt.kubernetes.reading import kind_of, named_objects, read_any
 from fairopt.kubernetes.records import ALWAYS, Node, Pod, add, in_units, owner_of, read_node, read_pod, unit_of
 from fairopt.kubernetes.scheduler_queues import Extra
 from fairopt.kubernetes.stops import names_of
 from fairopt.kubernetes.workloads import is_work, with_work
-from fairopt.wording import figure, joined, plural
+from fairopt.wording import joined, plural
 
 __all__ = ["import_kubernetes"]
 
@@ -69,7 +70,6 @@ _QUEUES += (
     "queues,resourcequotas -A -o yaml > queues.yaml (Volcano, KAI), or kubectl get elasticquotas -A -o yaml > queues.yaml, or kubectl get "
 )
 _QUEUES += "configmap yunikorn-configs -n yunikorn -o yaml > queues.yaml"
-_OF_SYSTEM = "system-"  # classes of pods that the cluster itself needs
 _Path = str | os.PathLike[str]
 
 
@@ -198,15 +198,17 @@ def import_kubernetes(
     classes = Counter(pod.priority for pod in kept if pod.priority)
     if classes:
         account.summary["priority classes"] = dict(classes.most_common())
-    _note_priorities(kept, users, account)
 
     rest = [part for part in objects if is_queue(part)]
     for part in objects:
-        if not (is_queue(part) or is_work(part) or is_device(part)):
+        if not (is_queue(part) or is_work(part) or is_device(part) or is_class(part)):
             account.leave_out("object", part.place, f"a {kind_of(part)[0]} is not a queue of {joined([s.name for s in SYSTEMS], 4)}")
     nothing: tuple[None, list[Pod], None, list[Extra]] = None, kept, None, [()] * len(kept)
     forest, kept, places_in, extra = queues_of(rest, kept, open_nodes, users, account) if rest else nothing
     kept = _within_nodes(kept, known, account)
+    ordered = any(system.reads(*kind_of(part)) for part in rest for system in SYSTEMS)
+    classes_given = [part for part in objects if is_class(part)]
+    forest, places_in = with_tiers(kept, classes_given, users, forest, places_in, ordered, account)
     cards = Cards(open_nodes, kept, account)
     note_slices(kept, of_kai, account)
     amounts = [pod.request for pod in kept] if some else [node.allocatable for node in open_nodes]
@@ -285,17 +287,6 @@ def _whole_or_in_parts(pods: Sequence[Pod], account: Account) -> list[Pod]:
     return [replace(pod, cards=()) if pod.name in both else pod for pod in pods]
 
 
-def _note_priorities(pods: Sequence[Pod], users: str, account: Account) -> None:
-    """Note that pods differ in priority, but for those of the system."""
-    ranked = Counter(pod.priority or "no class" for pod in pods if not pod.priority.startswith(_OF_SYSTEM))
-    if len(ranked) > 1 and users != "priority":
-        some = joined([f"{name} {figure(number)}" for name, number in ranked.most_common()], 4)
-        account.note(
-            f"pods have different priority classes ({some}): those of a higher priority start first, and may stop others, which is not in "
-            "an instance: all are shared alike"
-        )
-
-
 def _speeds(
     path: str | os.PathLike[str],
     nodes: Sequence[Node],
@@ -334,7 +325,7 @@ def _given(nodes: _Path, pods: Sequence[_Path], queues: Sequence[_Path]) -> tupl
         if str(path) not in read:
             read[str(path)] = named_objects(path, _QUEUES)
     of_queues = [part for path in queues for part in read[str(path)]]
-    if queues and not any(is_queue(part) or is_work(part) or is_device(part) for part in of_queues):
+    if queues and not any(is_queue(part) or is_work(part) or is_device(part) or is_class(part) for part in of_queues):
         kinds, names = joined(sorted({kind_of(part)[0] for part in of_queues}), 5) or "nothing", ", ".join(map(str, queues))
         raise InvalidInstance(f"{names}: there is no queue and no ResourceQuota, but {kinds}; export them: {_QUEUES}")
     for part in (part for parts in read.values() for part in parts):

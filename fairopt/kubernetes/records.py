@@ -24,6 +24,7 @@ __all__ = [
     "read_node",
     "read_pod",
     "unit_of",
+    "whole_number",
 ]
 
 ALWAYS = ("cpu", "memory", "pods")
@@ -57,7 +58,7 @@ class Pod:
     phase: str
     node: str
     pinned: str
-    priority: str
+    priority: str  # the name of its class
     request: _Amounts
     constraints: Constraints
     related: bool
@@ -66,6 +67,7 @@ class Pod:
     cards: tuple[CardRequest, ...] = ()  # parts of GPUs, which are not in its requests
     twice: bool = False  # its containers and its annotations ask for parts of GPUs
     claims: tuple[PodClaim, ...] = ()  # of devices
+    rank: float | None = None  # its priority, where the pod says it
     only: frozenset[str] | None = None  # the nodes that have what it claims of devices, where not all that have some do
 
     @property
@@ -141,7 +143,15 @@ def read_pod(part: Part, owner: Callable[[Part], str]) -> Pod:
         cards=cards or annotated,
         twice=bool(cards and annotated),
         claims=read_pod_claims(part),
+        rank=None if spec.get("priority").value is None else whole_number(spec["priority"]),
     )
+
+
+def whole_number(part: Part) -> float:
+    """Return a whole number, which may be below 0."""
+    if isinstance(part.value, bool) or not isinstance(part.value, int):
+        part.refuse(f'expected a whole number, found "{str(part.value)[:40]}"')
+    return float(part.value)
 
 
 def owner_of(users: str) -> Callable[[Part], str]:

@@ -300,9 +300,54 @@ def test_the_order_of_the_export_does_not_matter(cluster: tuple[list[dict[str, A
 
 
 def test_priorities_are_said() -> None:
-    """Pods of a higher class start first, and stop others; those of the system are no matter, nor are owners that are classes."""
+    """Priorities that are not known; those of the system are no matter, nor are owners that are classes."""
     pods = [pod("a", priorityClassName="high"), pod("b"), pod("c"), pod("d", priorityClassName="system-node-critical")]
     said = [note for note in imported([node("n")], pods).notes if "priority classes" in note]
     assert [note.partition(":")[0] for note in said] == ["pods have different priority classes (no class 2 and high 1)"]
-    assert not any("priority classes" in note for note in imported([node("n")], pods, users="priority").notes)
-    assert not any("priority classes" in note for note in imported([node("n")], pods[1:]).notes)
+    assert not any("priority" in note for note in imported([node("n")], pods, users="priority").notes)
+    alone = imported([node("n")], pods[1:])
+    assert not any("priority" in note for note in alone.notes)
+    assert not any(queue.tier for queue in alone.instance.queues)
+
+
+CLASSES = """\
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: high}
+value: 1000
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: low}
+value: -10
+"""
+
+
+@pytest.mark.parametrize("by_pods", [True, False])
+def test_priorities_of_pods_are_tiers(tmp_path: Path, by_pods: bool) -> None:
+    """10 CPUs: 6 pods of high, of shop, run; the other 4 CPUs are 2 for shop and 2 for lab, and none for those of low, of lab.
+
+    The pods say their priority, or the manifests of their classes do. Beside queues of Kueue, which orders work inside them, it is noted.
+    """
+    number = {"high": 1000, "": 0, "low": -10}
+    listed = [("shop", "high", 6), ("shop", "", 10), ("lab", "", 10), ("lab", "low", 10)]
+    pods = []
+    for space, name, several in listed:
+        more: dict[str, Any] = ({"priorityClassName": name} if name else {}) | ({"priority": number[name]} if by_pods else {})
+        made = [pod(f"{name or 'none'}-{k}", on="n" if name == "high" else "", **more) for k in range(several)]
+        pods += [each | {"metadata": {"name": each["metadata"]["name"], "namespace": space}} for each in made]
+    manifests = tmp_path / "classes.yaml"
+    manifests.write_text(CLASSES)
+    found = imported([node("n", "10")], pods, queues=() if by_pods else manifests)
+    assert {queue.name: queue.tier for queue in found.instance.queues if queue.tier} == {"lab/priority:low": -1, "shop/priority:high": 1}
+    answer = fo.solve(found.instance, "drfh").tasks_per_user
+    assert dict(zip(found.instance.queue_of, answer, strict=True)) == pytest.approx(
+        {"shop/priority:high": 6, "shop": 2, "lab": 2, "lab/priority:low": 0}, abs=1e-6
+    )
+    assert found.left_out == ()
+    assert any(note.startswith("pods differ in priority (high 1,000, no class 0 and low -10)") for note in found.notes)
+    kueue = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue", "metadata": {"name": "all"}, "spec": {"resourceGroups": []}}
+    manifests.write_text(f"{CLASSES}---\n{json.dumps(kueue)}\n")
+    beside = imported([node("n", "10")], pods, queues=manifests)
+    assert not any(queue.tier for queue in beside.instance.queues)
+    assert any("inside a queue, which is not in an instance" in note for note in beside.notes)

@@ -1,0 +1,115 @@
+"""Priorities of pods: tiers, where the scheduler of Kubernetes itself shares out the cluster.
+
+``kube-scheduler`` takes the pods that wait in the order of their priority, and stops pods of a lower one for those of a higher one: any
+other division is undone. So the pods of an owner that have a priority above the lowest are in a queue of a higher tier within that of
+the owner, ``shop/priority:high``; a class with ``preemptionPolicy: Never`` goes first without stopping anybody, and is a tier, too. The
+classes ``system-...`` of the cluster's own pods make no tiers by themselves.
+
+The priority of a pod is in its ``spec``; of one that does not say it, that of its class, in a PriorityClass of the manifests. Queues of
+Kueue, Volcano, KAI and YuniKorn order the work inside a queue by its priority: that, and priorities that are not known, is noted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from fairopt.clusters.account import Account
+from fairopt.clusters.json_export import Part
+from fairopt.clusters.queue_tree import Forest
+from fairopt.instance.queues import Queue
+from fairopt.kubernetes.reading import kind_of
+from fairopt.kubernetes.records import Pod, whole_number
+from fairopt.wording import figure, joined
+
+__all__ = ["is_class", "with_tiers"]
+
+_OF_SYSTEM = {"system-cluster-critical": 2_000_000_000.0, "system-node-critical": 2_000_001_000.0}
+_MOST = 4  # names in a note
+
+
+def is_class(part: Part) -> bool:
+    """Return whether an object is a PriorityClass."""
+    return kind_of(part) == ("PriorityClass", "scheduling.k8s.io")
+
+
+def with_tiers(
+    pods: Sequence[Pod],
+    classes: Sequence[Part],
+    users: str,
+    forest: Forest | None,
+    places: Sequence[str] | None,
+    of_system: bool,
+    account: Account,
+) -> tuple[Forest | None, list[str] | None]:
+    """Return the queues, and the queue of each pod by name, with those of higher tiers.
+
+    Parameters
+    ----------
+    classes : sequence of Part
+        PriorityClasses.
+    forest, places : Forest and sequence, or None
+        The queues that there are, and the queue of each pod; None: each owner is one.
+    of_system : bool
+        Whether the queues are those of a scheduler that orders pods by itself.
+    """
+    unchanged = forest, None if places is None else list(places)
+    ranked = Counter(pod.priority or "no class" for pod in pods if not _is_of_system(pod))
+    values = _values(classes)
+    priorities = [_priority(pod, values) for pod in pods]
+    different = {rank for pod, rank in zip(pods, priorities, strict=True) if not _is_of_system(pod)}
+    if users == "priority" or (len(ranked) < 2 and len(different) < 2):
+        return unchanged
+    known = None not in different and not of_system
+    if not known:
+        if len(ranked) > 1:
+            some = joined([f"{name} {figure(number)}" for name, number in ranked.most_common()], _MOST)
+            why = "inside a queue, which is not in an instance" if of_system else "which is not here, as the priorities are not known"
+            more = "" if of_system else " (kubectl get pods -o json has them, and PriorityClasses in --queues)"
+            account.note(
+                f"pods have different priority classes ({some}): those of a higher priority start first, and may stop others, {why}: "
+                f"all are shared alike{more}"
+            )
+        return unchanged
+    if len(different) < 2:
+        return unchanged
+    ranks = sorted({rank for rank in priorities if rank is not None})
+    usual = ranks.index(values[""]) if values[""] in ranks else 0  # the tier of pods without a class is 0
+    names = dict(zip(reversed(priorities), (pod.priority for pod in reversed(pods)), strict=True))
+    found: list[str] = []
+    queues, new = [] if forest is None else list(forest.queues), dict[str, Queue]()
+    there = {queue.name for queue in queues}
+    for j, pod in enumerate(pods):
+        own = pod.owner if places is None else places[j]
+        if own not in there:
+            queues.append(Queue(own))
+            there.add(own)
+        rank = priorities[j]
+        tier = 0 if rank is None else ranks.index(rank) - usual
+        name = f"{own}/priority:{names[rank] or figure(rank or 0.0)}" if tier else own
+        if tier:
+            new[name] = Queue(name, own, tier=tier)
+        found.append(name)
+    tiers = joined([f"{names[rank] or 'no class'} {figure(rank)}" for rank in reversed(ranks)], _MOST)
+    account.note(f"pods differ in priority ({tiers}): those of a higher one are in a higher tier, as they start first, and may stop others")
+    return replace(forest or Forest(system="Kubernetes"), queues=(*queues, *new.values())), found
+
+
+def _is_of_system(pod: Pod) -> bool:
+    return pod.priority in _OF_SYSTEM
+
+
+def _values(classes: Sequence[Part]) -> dict[str, float]:
+    """Return the priority of each class; that of pods without a class under no name."""
+    found = {"": 0.0, **_OF_SYSTEM}
+    for part in classes:
+        value = found[part["metadata"]["name"].text()] = whole_number(part["value"])
+        if part.get("globalDefault").value is True:
+            found[""] = value
+    return found
+
+
+def _priority(pod: Pod, values: Mapping[str, float]) -> float | None:
+    """Return the priority of a pod; None: not known."""
+    return pod.rank if pod.rank is not None else values.get(pod.priority)
