@@ -53,6 +53,11 @@ class WholeModel:
             rows += [sign * activity[some] <= sign * bound[some]] if some.size else []
         self.problem = cp.Problem(cp.Maximize(sum(cost[columns] @ part for columns, part in self.parts)), rows)
 
+    def guess(self, x: FloatArray) -> None:
+        """Give a whole point: CVXPY hands the values of variables on where it knows how, as to Gurobi and Xpress."""
+        for columns, part in self.parts:
+            part.value = x[columns]
+
     def run(self, time_limit: float) -> Outcome:
         """Solve. At a time limit nothing is known but that; of an optimum the solver says that there is no gap."""
         try:

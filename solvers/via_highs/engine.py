@@ -6,19 +6,22 @@ Leximins are solved by ``levels``; where many users with limits of their own sha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
+from fairopt.errors import Unsupported
 from fairopt.program import Equalize, Feature, FinishTimes, Leximin, LimitKind, Nested, Program, Solution, Total, TreeFilling
 from fairopt.solvers.backend import Backend, Deadline, Method
 from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["HiGHS"]
 
+_CP_SAT = "cp-sat"  # of OR-Tools
 _Try: TypeAlias = Callable[[Program, float, Deadline, Solution | None], Solution | None]
 
 
@@ -44,12 +47,25 @@ class HiGHS(Backend):
     package = "highspy"
     requirement = "pip install highspy"
     takes_options = True
+    takes_solver = True  # of whole tasks: "cp-sat"
+
+    def __init__(self, within: str | None = None, options: Mapping[str, object] | None = None) -> None:
+        super().__init__(within, options)
+        if within and self.solver_inside(within) is None:
+            raise Unsupported(f'"highs" has no solver "{within}" inside; it has "highs:cp-sat", for whole tasks')
+
+    @classmethod
+    def solver_inside(cls, name: str) -> str | None:
+        """Return "cp-sat" for every spelling of CP-SAT."""
+        return _CP_SAT if name.lower().replace("_", "").replace("-", "") == "cpsat" else None
 
     def methods(self, program: Program, tolerance: float) -> Sequence[Method]:
         """Return the one method; of a leximin that sifting suits two, sifted LPs and, where these fail, the LPs of all users.
 
         Of a large leximin, too: programs that become smaller from level to level, and where that fails the LPs of all pairs.
         """
+        if self.within:
+            return super().methods(program, tolerance)
         methods = self._methods(program, tolerance)
         return [replace(method, solve=self._with_options(method.solve)) for method in methods] if self.options else methods
 
@@ -83,12 +99,23 @@ class HiGHS(Backend):
         return everybody
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
-        """Solve any program of these features by the LPs of all users, or by branch and cut."""
+        """Solve any program of these features by the LPs of all users, or by branch and cut, which may be that of another solver."""
+        if self.within:
+            return self._whole_by_cp_sat(program, deadline)
         if not program.down_closed and not program.integral and program.goal.feature is not Feature.NESTED:
             from fairopt.solvers.via_highs.ruled import solve_ruled
 
             return solve_ruled(program, deadline, tolerance)
         return (_WHOLE if program.integral else _DIVISIBLE)[program.goal.feature](program, program.goal, tolerance, deadline)
+
+    def _whole_by_cp_sat(self, program: Program, deadline: Deadline) -> Solution:
+        from fairopt.solvers.via_highs.cp_sat import CpSat, checked
+        from fairopt.solvers.via_highs.whole import solve_whole_program
+
+        if not program.integral:
+            raise Unsupported(f'"highs:{_CP_SAT}" finds whole tasks alone, and "{program.name}" divides tasks; add integral, or use highs')
+        checked(self.options)
+        return solve_whole_program(program, deadline, partial(CpSat, self.options))
 
 
 def _whole(program: Program, _: Leximin | Total | TreeFilling, __: float, deadline: Deadline) -> Solution:

@@ -110,6 +110,13 @@ class Totals:
         patterns = [np.diag(group.most) for group in groups]
         return cls(first, upper[first] * number[first], rows, bounds, groups, place, users.size, patterns=patterns)
 
+    def gathered(self, x: FloatArray) -> FloatArray:
+        """Return the totals of tasks, (pairs,)."""
+        y = x[self.first]
+        for group, place in zip(self.groups, self.place, strict=True):
+            y[place] = x[group.columns].sum(axis=0)
+        return y
+
     def limit(self, rows: Rows, y: IntArray, kept: IntArray) -> None:
         """Add the limits and cuts of totals to a model; its columns ``y`` are the totals ``kept``, the others are 0."""
         rows.block(self.matrix if kept.size == self.first.size else self.matrix[:, kept], y, -np.inf, self.bounds)

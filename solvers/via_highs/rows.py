@@ -17,6 +17,9 @@ __all__ = ["Maker", "Model", "Rows"]
 class Model(Protocol):
     """A model that is solved, and perhaps once more: that of HiGHS, or of a solver that another engine reaches."""
 
+    def guess(self, x: FloatArray) -> None:
+        """Give a whole point from which the search may start; a solver that takes none leaves it out."""
+
     def run(self, time_limit: float) -> Outcome:
         """Solve."""
 

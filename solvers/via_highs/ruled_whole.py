@@ -76,7 +76,10 @@ class _Pairs:
         """
         if self.deadline.left == 0.0:
             raise self.deadline.passed({} if best is None else self.known(best))
-        outcome = self.rows()[0].model(goal).run(self.deadline.left)
+        model = self.rows()[0].model(goal)
+        if best is not None:
+            model.guess(best)
+        outcome = model.run(self.deadline.left)
         if outcome.status is Status.INFEASIBLE:
             raise NoSolution("no whole tasks obey the rules", {"infeasible": True})
         if outcome.status is Status.TIME_LIMIT and np.isfinite(outcome.gap):

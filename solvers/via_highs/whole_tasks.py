@@ -66,12 +66,17 @@ def _total(program: Program, deadline: Deadline, branch_and_cut: Maker = HighsMo
         divisible = rows.model(goal_of, relaxed=True).run(deadline.left)
         if divisible.status is Status.OPTIMAL:
             bound = min(bound, float(value @ divisible.x[: y.size]) * (1 + FITS))
-        outcome = rows.model(goal_of).run(deadline.left)
+        model = rows.model(goal_of)
+        if not totals.cuts:  # which have columns of their own, and which the best tasks may break
+            model.guess(totals.gathered(best))
+        outcome = model.run(deadline.left)
         runs, iterations = runs + 1, iterations + outcome.iterations
         found = np.isfinite(outcome.gap)  # are there totals to relate the bound to
         y_found = np.round(outcome.x[: y.size]) if found else np.zeros(y.size)
         if found or outcome.status is Status.OPTIMAL:
             bound = min(bound, float(value @ y_found) * (1 + (outcome.gap if found else 0.0)))
+        if outcome.bound < np.inf:  # not where it is unknown, which is no number
+            bound = min(bound, outcome.bound * float(value.max()) * (1 + FITS))
         x = totals.spread(y_found, deadline, {"tasks": best, "value": float(worth @ best), "bound": bound})
         best = best if x is None else max(best, x, key=lambda tasks: float(worth @ tasks))
         bound = max(bound, float(worth @ best))
@@ -302,6 +307,8 @@ class Outcomes:
             model = rows.model(cost, relaxed=rounds > 0)
             if light and not rounds:
                 model.set_options(mip_rel_gap=SETTINGS.light)
+            if not light and not rounds and not self.totals.cuts:
+                model.guess(self._start(position, worth, [each * scale for each in needs[1:]]))
             outcome = model.run(self.deadline.left)
             self.runs += 1
             self.iterations += outcome.iterations
@@ -333,6 +340,12 @@ class Outcomes:
                 rows.put(nested, own, np.ones(size))
                 rows.put(nested, exceptions[k - 1], np.full(size, -1.0))
         return exceptions[-1] if exceptions else np.empty(0, np.int64)
+
+    def _start(self, position: IntArray, worth: FloatArray, needs: Sequence[FloatArray]) -> FloatArray:
+        """Return the best tasks as columns of `_run`: totals, and the members that miss each later need."""
+        y = self.totals.gathered(self.best)[self.kept]
+        have = np.bincount(position, weights=worth * y, minlength=self.member.size) * (1 + FITS)
+        return np.concatenate([y, *((have < need).astype(float) for need in needs)])
 
     def _of_totals(self, x: FloatArray) -> FloatArray:
         y = np.zeros(self.totals.first.size)

@@ -99,29 +99,20 @@ class Pyomo(Backend):
 
 def _is_searched(program: Program) -> bool:
     """Does the program take several models of whole numbers?"""
-    goal = program.goal
-    return program.integral and (goal.has_levels or goal.is_filling or not program.down_closed)
+    return program.integral and program.goal.feature is not Feature.DISJUNCTIVE
 
 
 def _total(program: Program, goal: Total, engine: Any, _: float, deadline: Deadline) -> Solution:
-    """One LP, or one MILP."""
+    """One LP."""
     largest = program.largest()
-    scale = np.ones(largest.size) if program.integral else np.where(largest > 0, largest, 1.0)
+    scale = np.where(largest > 0, largest, 1.0)
     worth = program.worth * largest
     unit = float(worth.max()) or 1.0
     scaled = pyomo_model.in_units(program, scale, Total(goal.weights / unit))
-    model = pyomo_model.build(scaled)
-    model = model if program.integral else pyomo_model.with_duals(model)
-    status, bound = running.run(model, engine, deadline.left)
+    model = pyomo_model.with_duals(pyomo_model.build(scaled))
+    status, _bound = running.run(model, engine, deadline.left)
     running.require_solved(status, deadline, {})
     x: FloatArray = np.maximum(running.values(list(model.x.values())), 0.0)
-    if program.integral:
-        x = np.rint(x)
-        reached = float(program.worth @ x)
-        if bound is None:
-            return Solution(x)
-        bound *= unit
-        return Solution(x, gap=max(bound - reached, 0.0) / max(bound, unit * 1e-9), bound=max(bound, reached))
     bounds = np.where(program.limits.bounds > 0, program.limits.bounds, 1.0)
     return Solution(x * scale, prices=pyomo_model.prices(model, program) * unit / bounds)
 

@@ -42,6 +42,7 @@ _STATUS = {
     **dict.fromkeys(("other", "invalidProblem", "intermediateNonInteger", "noSolution", "solverFailure"), Status.FAILED),
     **dict.fromkeys(("internalSolverError", "error", "licensingProblems"), Status.FAILED),
 }
+_START_OF_NEW = "warmstart_discrete_vars"  # an option of Pyomo's newer interfaces
 _guard = threading.Lock()
 _before: list[tuple[int, list[Any]]] = []  # the level of the log, and the defaults of what finds programs, for each that is inside
 
@@ -85,9 +86,10 @@ def known_name(name: str) -> str | None:
 
 
 def _names() -> list[str]:
-    import pyomo.environ as pyo
+    with unwarned():  # a package of a solver that is there may be newer than Pyomo knows
+        import pyomo.environ as pyo
 
-    return [each for each in pyo.SolverFactory if not each.startswith("_")]
+        return [each for each in pyo.SolverFactory if not each.startswith("_")]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -143,8 +145,10 @@ def solver(name: str | None, options: Mapping[str, object] | None = None) -> Eng
     return Engine(found, name, dict(options or {}), name in _HIGHS or family == "gurobi")
 
 
-def run(model: Any, engine: Engine, seconds: float) -> tuple[Status, float | None]:
+def run(model: Any, engine: Engine, seconds: float, *, start: bool = False) -> tuple[Status, float | None]:
     """Solve; the values are in the model then. Return the status and the bound on the goal, None if the solver gives none.
+
+    ``start``: begin with the values in the model, if the solver takes them.
 
     Raises
     ------
@@ -156,9 +160,18 @@ def run(model: Any, engine: Engine, seconds: float) -> tuple[Status, float | Non
     how: dict[str, Any] = {"timelimit": max(seconds, 1e-3)} if np.isfinite(seconds) else {}
     try:
         with inside(), nullcontext() if engine.is_silent else unheard():
+            how |= _started(engine.found, start=start)
             return _run(model, engine.found, how)
     except FairoptError as error:
         raise engine.failure(error) from None
+
+
+def _started(found: Any, *, start: bool) -> dict[str, Any]:
+    """Return the arguments of a solver that begins with the values of a model, if it shall; none where it cannot."""
+    if hasattr(getattr(found, "config", None), _START_OF_NEW):
+        setattr(found.config, _START_OF_NEW, start)
+        return {}
+    return {"warmstart": True} if start and getattr(found, "warm_start_capable", bool)() else {}
 
 
 def _run(model: Any, found: Any, how: dict[str, Any]) -> tuple[Status, float | None]:

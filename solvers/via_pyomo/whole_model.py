@@ -36,6 +36,7 @@ class WholeModel:
     ) -> None:
         import pyomo.environ as pyo
 
+        self.has_start = False
         self.engine, self.cost, self.bounded = engine, cost, bool(np.isfinite(upper[cost != 0]).all())
         whole = set(integral.tolist())
         with running.inside():
@@ -64,19 +65,25 @@ class WholeModel:
             )
             self.model.goal = pyo.Objective(expr=goal, sense=pyo.maximize)
 
+    def guess(self, x: FloatArray) -> None:
+        """Give a whole point, for solvers of Pyomo's that start from one."""
+        self.has_start = True
+        for column, value in zip(self.columns, x.tolist(), strict=True):
+            column.set_value(value, skip_validation=True)
+
     def run(self, time_limit: float) -> Outcome:
-        """Solve; the gap is that between the point and the bound of the solver.
+        """Solve; the gap is that between the point and the bound of the solver. At a time limit the bound alone is known.
 
         Raises
         ------
         Unsupported
             The solver gives no bound, which proves that a point is the best.
         """
-        status, bound = running.run(self.model, self.engine, time_limit)
+        status, bound = running.run(self.model, self.engine, time_limit, start=self.has_start)
         if self.is_empty or (status is Status.UNBOUNDED and self.bounded):  # "infeasible or unbounded"
             status = Status.INFEASIBLE
         if status is not Status.OPTIMAL:
-            return Outcome(status, np.empty(0), np.empty(0), np.inf, 0)
+            return Outcome(status, np.empty(0), np.empty(0), np.inf, 0, np.nan if bound is None else bound)
         x = running.values(self.columns)
         value = float(self.cost @ x)
         if bound is None and self.cost.any():

@@ -14,23 +14,33 @@ from fairopt.solvers.via_highs.rows import Maker
 __all__ = ["agrees_with_highs"]
 
 
-def agrees_with_highs(maker: Maker, seed: int) -> None:
-    """Three whole columns, a divisible one, rows of both sides: the same optimum, no gap; and a row that nothing satisfies is found."""
+def agrees_with_highs(maker: Maker, seed: int, whole: int = 3) -> None:
+    """So many whole columns of four, rows of both sides: the same optimum, no gap; and a row that nothing satisfies is found.
+
+    The optimum is also the one that begins with the point of HiGHS.
+    """
     rng = np.random.default_rng(seed)
-    matrix = sp.csr_array(rng.integers(0, 4, (3, 4)).astype(float))
-    cost, upper = rng.integers(0, 5, 4).astype(float), np.array([4.0, 4.0, 4.0, 2.5])
-    rows = np.array([-np.inf, -np.inf, 1.0]), np.array([7.0, 9.0, np.inf])
-    mine, highs = (_run(each, cost, upper, matrix, *rows) for each in (maker, HighsModel))
+    matrix = sp.csr_array(rng.integers(0, 4, (3, 4)) * rng.choice([1.0, 0.1, 1 / 3], (3, 1)))
+    cost, upper = rng.integers(0, 5, 4) * rng.choice([1.0, 0.7]), np.array([4.0, 4.0, 4.0, 2.5])
+    size = abs(matrix).max(axis=1).toarray().ravel()
+    rows = np.array([-np.inf, -np.inf, 0.3 * size[2]]), np.array([2.3, 3.0, np.inf]) * np.maximum(size, 0.1)
+    mine, highs = (_run(each, cost, upper, matrix, *rows, whole=whole) for each in (maker, HighsModel))
+    again = _run(maker, cost, upper, matrix, *rows, whole=whole, start=highs.x)
+    assert (again.status, again.gap) == (mine.status, mine.gap)
+    assert again.bound == pytest.approx(mine.bound, abs=1e-7, nan_ok=True)
     assert mine.status is highs.status
     if highs.x.size:
         assert float(cost @ mine.x) == pytest.approx(float(cost @ highs.x), abs=1e-7)
-        np.testing.assert_allclose(mine.x[:3], np.round(mine.x[:3]), atol=1e-6)
+        np.testing.assert_allclose(mine.x[:whole], np.round(mine.x[:whole]), atol=1e-6)
         assert mine.gap == 0
         assert mine.bound == pytest.approx(float(cost @ mine.x), abs=1e-7)
     none = np.full(3, -np.inf), np.array([7.0, 9.0, -1.0])
-    mine, highs = (_run(each, cost, upper, matrix, *none) for each in (maker, HighsModel))
+    mine, highs = (_run(each, cost, upper, matrix, *none, whole=whole) for each in (maker, HighsModel))
     assert mine.status is highs.status
 
 
-def _run(maker: Maker, cost: Any, upper: Any, matrix: Any, *rows: Any) -> Outcome:
-    return maker(cost, np.zeros(4), upper, matrix, *rows, integral=np.arange(3), tolerance=1e-9).run(np.inf)
+def _run(maker: Maker, cost: Any, upper: Any, matrix: Any, *rows: Any, whole: int, start: Any = ()) -> Outcome:
+    model = maker(cost, np.zeros(4), upper, matrix, *rows, integral=np.arange(whole), tolerance=1e-9)
+    if len(start):
+        model.guess(start)
+    return model.run(np.inf)
