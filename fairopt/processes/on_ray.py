@@ -1,16 +1,20 @@
-"""The workers of a Ray cluster: one Ray task for each batch, and `ray.wait`."""
+"""The workers of a Ray cluster: one Ray task for each batch, and `ray.wait`.
+
+Ray ends every program whose head is gone for a minute, without an exception. So this looks whether the head is there, and stops before.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
 import os
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from fairopt.errors import Unsupported
+from fairopt.errors import NoSolution, Unsupported
 from fairopt.processes.batches import Done, Lost, Payload, own_versions, work
 from fairopt.processes.pools import BATCH, Ended
 from fairopt.processes.workers import safe_path
@@ -20,6 +24,8 @@ __all__ = ["cluster_of_ray"]
 
 _LOOK = 2.0  # seconds between two looks at how many cores there are
 _EACH = 2  # batches for each core: one that is computed, one that waits
+_HEAD = 30.0  # seconds that a head may be gone, as one is that starts again: half of what Ray waits
+_ANSWER = 2.0  # seconds in which a head must answer
 
 
 @contextlib.contextmanager
@@ -45,6 +51,14 @@ def cluster_of_ray(workers: int, address: str | None) -> Iterator[_Ray]:
         yield _Ray(ray, None if workers == -1 else workers)
 
 
+def _head(ray: Any) -> tuple[str, int] | None:
+    """Return where the head of the cluster answers; None where a server between it and this program (ray://) hides it."""
+    if ray.util.client.ray.is_connected():
+        return None
+    host, _, port = str(ray.get_runtime_context().gcs_address).rpartition(":")
+    return host.strip("[]"), int(port)
+
+
 class _Ray:
     seconds = BATCH
     isolates = True  # a task has a process of its own
@@ -55,6 +69,8 @@ class _Ray:
         self._flying: dict[Any, int] = {}
         self._looked = -float("inf")
         self._cores = 0
+        self._head = _head(ray)
+        self._answered = time.monotonic()  # when the head did last
 
     def slots(self) -> int:
         number = self._cores_now()
@@ -66,9 +82,23 @@ class _Ray:
 
     def _cores_now(self) -> int:
         if time.monotonic() - self._looked > _LOOK:
-            self._cores = int(self._ray.cluster_resources().get("CPU", 0))
+            if self._head is None or self._answers(self._head):
+                self._answered = time.monotonic()
+                self._cores = int(self._ray.cluster_resources().get("CPU", 0))
+            elif time.monotonic() - self._answered > _HEAD:
+                raise self._gone()
             self._looked = time.monotonic()
         return self._cores
+
+    def _answers(self, head: tuple[str, int]) -> bool:
+        try:
+            socket.create_connection(head, timeout=_ANSWER).close()
+        except OSError:
+            return False
+        return True
+
+    def _gone(self) -> NoSolution:
+        return NoSolution("the head of the Ray cluster is lost" if self._head is None else "the Ray head at {}:{} is lost".format(*self._head))
 
     def share(self, function: Callable[[Any], Any]) -> Any:
         return self._ray.put(Payload(function))
@@ -99,6 +129,8 @@ class _Ray:
         return found
 
     def drop(self, numbers: Sequence[int]) -> None:
+        if self._head is not None and not self._answers(self._head):  # Ray would wait for it
+            self._flying.clear()
         dropped = set(numbers)
         for reference in [each for each, number in self._flying.items() if number in dropped]:
             del self._flying[reference]
