@@ -25,6 +25,7 @@ __all__ = ["cluster_of_ray"]
 _LOOK = 2.0  # seconds between two looks at how many cores there are
 _EACH = 2  # batches for each core: one that is computed, one that waits
 _HEAD = 30.0  # seconds that a head may be gone, as one is that starts again: half of what Ray waits
+_CONNECT = 10.0  # seconds in which something must answer at an address
 _ANSWER = 2.0  # seconds in which a head must answer
 
 
@@ -43,12 +44,23 @@ def cluster_of_ray(workers: int, address: str | None) -> Iterator[_Ray]:
             try:
                 cores = None if workers == -1 or address else workers
                 quiet = {"log_to_driver": False, "logging_level": "error"}
+                _look_at(address)
                 ray.init(address=address, num_cpus=cores, job_config=_job(ray), **quiet)
             except (OSError, ValueError) as error:  # includes ConnectionError
                 why = message_line(error)
-                raise Unsupported(f"no Ray cluster answers at {address}: {why}; start one with: ray start --head") from error
+                raise Unsupported(
+                    f"no Ray cluster answers at {address}: {why}; start one with: ray start --head (where it was started with a token, "
+                    "set RAY_AUTH_MODE=token here)"
+                ) from error
             stack.callback(ray.shutdown)
         yield _Ray(ray, None if workers == -1 else workers)
+
+
+def _look_at(address: str | None) -> None:
+    """Raise OSError where nothing is at an address of host and port: Ray would try for minutes."""
+    host, _, port = (address or "").rpartition(":")
+    if host and port.isdigit() and "/" not in host:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT).close()
 
 
 def _head(ray: Any) -> tuple[str, int] | None:
@@ -98,7 +110,9 @@ class _Ray:
         return True
 
     def _gone(self) -> NoSolution:
-        return NoSolution("the head of the Ray cluster is lost" if self._head is None else "the Ray head at {}:{} is lost".format(*self._head))
+        return NoSolution(
+            "the head of the Ray cluster is lost" if self._head is None else "the Ray head at {}:{} is lost".format(*self._head)
+        )
 
     def share(self, function: Callable[[Any], Any]) -> Any:
         return self._ray.put(Payload(function))
