@@ -52,7 +52,7 @@ from fairopt.program.exact import ExactProgram
 from fairopt.program.filling import Criterion
 from fairopt.program.most_work import work_of_slice
 from fairopt.validation import check, numbers
-from fairopt.wording import figure
+from fairopt.wording import figure, plural
 
 __all__ = ["FinishTime"]
 
@@ -108,9 +108,10 @@ class FinishTime(ShareNotion):
             object.__setattr__(self, word, given)
             if isinstance(given, Mapping) or np.ndim(given) > 1:
                 raise InvalidInstance(f"{word} of finish-time is one number, or one for each user, shape (users,)")
-            values = numbers(given, f"{word} of finish-time")
+            values = numbers(given, f'numbers "{word}" of finish-time')
+            whose = tuple(f"user {k + 1}" for k in range(values.size)) if values.ndim else ("all users",)
             good = np.isfinite(values) & ((values > 0) if word == "left" else (values >= 0))
-            check(np.atleast_1d(values), np.atleast_1d(good), _UNITS[word], rule, tuple(str(k + 1) for k in range(values.size)))
+            check(np.atleast_1d(values), np.atleast_1d(good), _UNITS[word], rule, whose)
 
     @property
     def merge_alpha(self) -> None:
@@ -145,7 +146,7 @@ class FinishTime(ShareNotion):
             shape = np.shape(getattr(self, word))
             if shape not in ((), (instance.n_users,)):
                 raise InvalidInstance(
-                    f"{word} of finish-time has the shape {shape}; give one number, or one for each of {instance.n_users} users"
+                    f"{word} of finish-time has {plural(shape[0], 'number')}; give one number, or one for each of {instance.n_users} users"
                 )
 
     def check_queues(self, instance: Instance) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Formula", "index", "latex_of", "letter", "mathml_of", "number", "operator", "product", "row", "words"]
 
-_GREEK = {"φ": r"\varphi"}
+_GREEK = {"φ": r"\varphi", "δ": r"\delta"}
 _SIGNS = {"\N{MINUS SIGN}": "-", "≤": r"\le", "≥": r"\ge", "∑": r"\sum", "⋅": r"\cdot", "…": r"\dots"}
 _SENSES = {"<=": "≤", "==": "=", ">=": "≥"}
 _LISTED = 8  # weights
@@ -202,9 +202,15 @@ def _goal(goal: Any, program: Program, lines: int | None) -> Iterator[Line]:
         yield "at each server i", words("given what the others do")
     yield "maximise", _each(goal.inner, weighted)
     if weighted:
-        some = [number(value) for value in weights[:_LISTED]]
-        dots = [operator("…")] if weights.size > _LISTED else []
-        yield "", row(letter("φ"), operator("="), operator("("), listed([*some, *dots]), operator(")"))
+        yield "", _numbers("φ", weights)
+    if isinstance(goal.inner, FinishTimes):
+        yield "", _numbers("δ", goal.inner.delay[program.members])
+
+
+def _numbers(name: str, values: FloatArray) -> Formula:
+    some = [number(value) for value in values[:_LISTED]]
+    dots = [operator("…")] if values.size > _LISTED else []
+    return row(letter(name), operator("="), operator("("), listed([*some, *dots]), operator(")"))
 
 
 @_goal.register(Nested)

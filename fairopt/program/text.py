@@ -209,8 +209,14 @@ def _goal_lines(goal: Any, program: Program, lines: int | None) -> Iterator[str]
     """Yield the lines of a goal; of most goals one."""
     weights = goal.inner.weights[program.members]
     weighted = bool((weights != 1).any())
-    listed = ", ".join(f"{w:.6g}" for w in weights[:8]) + (", ..." if weights.size > 8 else "")
-    yield f"maximise    {goal_text(goal, weighted)}{f', phi = ({listed})' if weighted else ''}"
+    listed = {"phi": weights} if weighted else {}
+    if isinstance(goal.inner, FinishTimes):
+        listed["delay"] = goal.inner.delay[program.members]
+    yield f"maximise    {goal_text(goal, weighted)}{''.join(f', {name} = ({_some(values)})' for name, values in listed.items())}"
+
+
+def _some(values: FloatArray, most: int = 8) -> str:
+    return ", ".join(f"{value:.6g}" for value in values[:most]) + (", ..." if values.size > most else "")
 
 
 @_goal_lines.register(Disjunctive)

@@ -240,11 +240,12 @@ def test_extreme_times() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"left": 0}, "work left.*> 0"),
-        ({"left": [1, -1]}, "work left"),
+        ({"left": 0}, 'work left of "all users" is 0; it must be finite and > 0'),
+        ({"left": [1, -1]}, 'work left of "user 2" is -1'),
+        ({"left": "a"}, "the numbers \"left\" of finish-time hold 'a'"),
         ({"elapsed": -1}, "time elapsed.*>= 0"),
         ({"alone": [[1, 2]]}, "one number, or one for each user"),
-        ({"left": [1, 2, 3]}, r"shape \(3,\); give one number, or one for each of 2 users"),
+        ({"left": [1, 2, 3]}, "left of finish-time has 3 numbers; give one number, or one for each of 2 users"),
         ({"elapsed": 1, "exact": True}, "irrational in general"),
         ({"elapsed": 1, "integral": True}, "no engine finds whole tasks"),
     ],

@@ -41,6 +41,7 @@ def programs() -> dict[str, fo.Program]:
                 continue
             break
     found["tree"] = fo.formulate(tree(), "drfh")
+    found["late"] = fo.formulate(two_servers(tasks=[6, 6]), "finish-time", left=[3, 6], elapsed=[0, 2])
     found["nested"] = fo.formulate(fo.Instance([[9]], [[1], [2]], queues=[fo.Queue("q")], queue_of=["q", None]), "drfh", tree="nested")
     return found
 
@@ -65,8 +66,9 @@ def test_mathml_is_well_formed(name: str) -> None:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_latex_is_well_formed(name: str) -> None:
-    """Braces match, and no special character of a label stands by itself."""
+    """Braces match, no special character of a label stands by itself, and letters of other alphabets stand in labels only."""
     latex = latex_of(PROGRAMS[name], None, None)
+    assert re.sub(r"\\text\{(?:[^{}\\]|\\.|\{[^}]*\})*\}", "", latex).isascii()
     bare = re.sub(r"\\[\\{}&%$#_]", "", latex)  # without what is escaped
     depth = 0
     for character in bare:
@@ -100,6 +102,9 @@ def test_goals_are_what_they_are() -> None:
     assert r"\sum}\limits_{n}\,\varphi_{n}\,\operatorname{log}\,U_{n}" in PROGRAMS["proportional"].to_latex()
     assert r"\operatorname{leximin}}\limits_{n}\,\frac{U_{n}}{\varphi_{n}}" in PROGRAMS["drfh"].to_latex()
     assert r"\varphi = ( 1 , 2 )" in PROGRAMS["drfh"].to_latex()
+    # Half of both servers runs 4.5 / 3 + 2 / 3 = 13 / 6 tasks of the second user at once: alone 6 / (13 / 6) s, of which 2 s are 26 / 36.
+    assert r"\delta = ( 0 , 0.722222 )" in PROGRAMS["late"].to_latex()
+    assert "z[n] = U[n], delay = (0, 0.722222)" in PROGRAMS["late"].to_text()
     fair = fo.formulate(two_servers(), "proportional", alpha=3).to_latex()
     assert r"\frac{U_{n}^{-2}}{-2}" in fair
 
