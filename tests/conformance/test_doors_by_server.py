@@ -13,6 +13,7 @@ import fairopt as fo
 from fairopt.analysis.owners import owner_holdings
 from fairopt.analysis.rerun import given
 from fairopt.reporting.tables.answers import answer_of
+from fairopt.reporting.tables.comparison import comparison_blocks
 from fairopt.reporting.tables.instance import user_table
 from fairopt.reporting.tables.queues import tree_of
 from fairopt.results.schema import KINDS, schema
@@ -37,6 +38,8 @@ def test_a_comparison_counts_work() -> None:
     jsonschema.validate(data, schema(KINDS["compare"]))
     assert [user["work"] for user in data["rows"][2]["users"]] == [4, 2]
     assert comparison.to_frame().loc["mine", "work of b"] == 2
+    said = [str(block) for block in comparison_blocks(comparison, 200)]
+    assert any("total: shortfall of all work together (negative: more work than the exact allocation)." in block for block in said)
     assert "work of each user" in str(comparison.plot().axes[0].get_title(loc="left")).lower()
     assert [each.dominant_share for each in owner_holdings(given(LAB, MINE, "rdm"))] == [0.5, 0.25]
 

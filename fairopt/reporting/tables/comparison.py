@@ -289,9 +289,7 @@ def _legend(rows: list[Row], by: str) -> str:
     of_work = any(row.allocation is not None and row.allocation.instance.speeds_given is not None for row in rows)
     if of_work:
         lines = ["work: a task counts by its speed, the work that it does where it runs.", *lines]
-        lines = [
-            line.replace("largest, in tasks", "largest, in work").replace("of all tasks together", "of all work together") for line in lines
-        ]
+        lines = [line.replace("largest, in tasks", "largest, in work") for line in lines]
     done = "work" if of_work else "tasks"
     if by == "owner":
         lines.append(f"owners: {done}, and the dominant share of what each holds (not divided by weights).")
@@ -308,7 +306,8 @@ def _legend(rows: list[Row], by: str) -> str:
         lines.append("Greedy schedules count guarantees as --guarantees clamp does; add it to measure their regret by the same rule.")
     shown = [name for name in _REGRETS if any(getattr(regret, name) is not None for regret in regrets)]
     in_a_tree = "leximin" not in shown  # there each user is compared with itself
-    lines += ["largest: the largest gap of a user's share." if name == "largest" and in_a_tree else _REGRETS[name] for name in shown]
+    of_regrets = ["largest: the largest gap of a user's share." if name == "largest" and in_a_tree else _REGRETS[name] for name in shown]
+    lines += [line.replace("all tasks", f"all {done}").replace("more tasks", f"more {done}") for line in of_regrets]
     if any(regret.best_found for regret in regrets):
         lines.append(
             "best found: the best allocation of whole tasks within the time limit, not proved optimal; the regret is a lower bound.\n"
