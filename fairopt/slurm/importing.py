@@ -68,7 +68,7 @@ from fairopt.slurm.shards import Shards, without_pieces
 from fairopt.slurm.sizes import Size, Sizes
 from fairopt.slurm.text import LIMITS
 from fairopt.slurm.tiers import Tiers, partition_tiers
-from fairopt.wording import plural
+from fairopt.wording import joined, plural
 
 __all__ = ["import_slurm"]
 
@@ -181,9 +181,8 @@ def import_slurm(
         good = [each for each in some if _is_known(each[0], known, member, nodes, account)]
         return [(replace(job, partitions=()), part) for job, part in good] if ignore_partitions else good
 
-    listed_jobs = account.unique(
-        account.read(seeing(read_records(jobs, "jobs"), JOB, seen), lambda part: read_job(part, users), "job"), "job"
-    )
+    read_jobs = account.read(seeing(read_records(jobs, "jobs"), JOB, seen), lambda part: read_job(part, users), "job")
+    listed_jobs = account.unique(_of_one_cluster(read_jobs, listed, account), "job")
     states = Counter(job.state for job in listed_jobs)
     account.summary |= {"nodes": len(read), "jobs": len(listed_jobs), **{f"jobs {state}": n for state, n in states.items()}}
     licensed = read_licenses(licenses, account)
@@ -346,6 +345,28 @@ def _forest_of_tiers(jobs: Sequence[Job], queues: Sequence[str] | None, tiers: T
     inner = dict.fromkeys((*tiers.queue_of(job.owner, job), job.owner) for job in jobs)
     found = [*map(Queue, owners), *(Queue(name, owner, tier=tier) for name, tier, owner in inner if tier)]
     return Forest(tuple(found), system="Slurm", of_owner={owner: (owner,) for owner in owners})
+
+
+def _of_one_cluster(jobs: list[Job], nodes: Sequence[Node], account: Account) -> list[Job]:
+    """Return the jobs of the cluster of the nodes, where the nodes say theirs; else refuse jobs of several clusters."""
+    clusters = {job.part.get("cluster").text("") for job in jobs} - {""}
+    own = {node.part.get("cluster_name").text("") for node in nodes} - {""}
+    if len(clusters) < 2 or not own & clusters:
+        if len(clusters) > 1:
+            other = next(job for job in jobs if job.part.get("cluster").text("") != min(clusters))
+            other.part.refuse(
+                f"there are jobs of the clusters {joined(sorted(clusters), 3)}; export those of one, and its nodes: squeue --json "
+                f"-M {min(clusters)}"
+            )
+        return jobs
+    kept = []
+    for job in jobs:
+        cluster = job.part.get("cluster").text("")
+        if cluster in own | {""}:
+            kept.append(job)
+        else:
+            account.leave_out("job", job.where, f"of the cluster {cluster}, and the nodes are of {joined(sorted(own), 3)}", job.copies)
+    return kept
 
 
 def _is_known(job: Job, known: set[str], member: Mapping[str, Partition], nodes: str | os.PathLike[str], account: Account) -> bool:

@@ -1,7 +1,7 @@
 """Reservations of Slurm: which nodes are open to which jobs.
 
 A node in an active reservation, maintenance included, is open to the jobs of that reservation (``--reservation=NAME``) alone, and these run
-nowhere else, unless the reservation has the flag FLEX. With the flag MAGNETIC jobs of its users and accounts may run in it, too. What holds
+nowhere else, unless the reservation has the flag FLEX. With the flag MAGNETIC jobs of its users in its accounts may run in it. What holds
 a part of the CPUs of its nodes (``CoreCnt``) leaves the rest to everybody. A node names one of its reservations; ``scontrol show
 reservations`` lists all, with their flags and users. In text it says which are active; in JSON one is active if a node in it has the state
 RESERVED or MAINT.
@@ -25,6 +25,9 @@ from fairopt.wording import joined, plural
 
 __all__ = ["Reservation", "Reservations"]
 
+_FLAGS = {"FLEX", "MAGNETIC", "MAINT", "OVERLAP", "IGNORE_JOBS", "ANY_NODES", "ALL_NODES", "SPEC_NODES", "PART_NODES", "STATIC_ALLOC"}
+_FLAGS |= {"STATIC", "REPLACE", "REPLACE_DOWN", "NO_HOLD_JOBS", "NO_HOLD_JOBS_AFTER_END", "PURGE_COMP", "TIME_FLOAT", "FIRST_CORES"}
+_FLAGS |= {"HOURLY", "DAILY", "WEEKLY", "WEEKDAY", "WEEKEND", "USER_DELETE", "USER_DEL", "LICENSE_ONLY", "LIC_ONLY", "FORCE_START", "SKIP"}
 _UNNAMED, _MAINTENANCE = "", "maintenance"  # of a node that does not say which reservation it is in
 
 
@@ -42,10 +45,8 @@ class Reservation:
     active: bool | None  # None: the export does not say
 
     def attracts(self, job: Job) -> bool:
-        """Return whether a job that names no reservation may run in it."""
-        if "MAGNETIC" not in self.flags:
-            return False
-        return job.user in self.users or job.account in self.accounts
+        """Return whether a job that names no reservation may run in it: one of its users, in one of its accounts."""
+        return "MAGNETIC" in self.flags and _among(job.user, self.users) and _among(job.account, self.accounts)
 
 
 def _read(part: Part) -> Reservation:
@@ -61,6 +62,16 @@ def _read(part: Part) -> Reservation:
         tuple(words(part.get("accounts"))),
         part.get("state").text("ACTIVE").upper() == "ACTIVE" if text else None,
     )
+
+
+def _among(name: str, listed: Sequence[str]) -> bool:
+    """Return whether a list has a name; of names to leave out, ``-ann``, all others; an empty list has all.
+
+    >>> _among("ann", ["ann", "ben"]), _among("ann", ["-ann"]), _among("cat", ["-ann"]), _among("cat", [])
+    (True, False, True, True)
+    """
+    denied = {each.removeprefix("-") for each in listed if each.startswith("-")}
+    return name not in denied if denied else not listed or name in listed
 
 
 def _admits(of: Collection[str], reservation: str) -> bool:
@@ -93,6 +104,9 @@ class Reservations:
             account.note(
                 f"{plural(later, 'reservation is', 'reservations are')} not active now: {'it does' if later == 1 else 'they do'} not count"
             )
+        strange = sorted({flag.partition("=")[0] for each in active for flag in each.flags} - _FLAGS)
+        if strange:
+            account.note(f"reservations have the flags {joined(strange, 5)}, which this import does not know: they do not count")
         self._known = {each.name: each for each in active}
         cpus = {node.name: node.offers["cpu"] for node in nodes}
         self._of: dict[str, set[str]] = {}  # the reservations that have a node for themselves

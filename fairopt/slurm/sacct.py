@@ -7,7 +7,7 @@ With ``-D``, a job that was requeued is listed once for each run.
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from fairopt.instance import IntArray
 from fairopt.slurm.sacct_fields import notes_of_columns
 from fairopt.slurm.sacct_json import json_columns
 from fairopt.slurm.text import NOTHING, Record, value_of
-from fairopt.wording import plural
+from fairopt.wording import joined, plural
 
 __all__ = ["COMMAND", "EMPTY", "Sacct", "read_sacct"]
 
@@ -118,7 +118,17 @@ def read_sacct(path: Path, needed: Sequence[str]) -> Sacct:
         raise InvalidInstance(f"{path}: there is no job; export it again: {COMMAND}")
     columns = {str(column).strip().lower(): frame[column].str.strip().to_numpy(object) for column in frame.columns}
     numbers = lines if len(lines) == len(frame) else np.arange(2, len(frame) + 2)
-    return Sacct(path, names, columns, numbers, notes=notes_of_columns(columns, names))
+    return Sacct(path, names, columns, numbers, notes=(*notes_of_columns(columns, names), *_note_of_clusters(columns)))
+
+
+def _note_of_clusters(columns: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return a note on jobs of several clusters, whose numbers and nodes may have the same names."""
+    cells = columns.get("cluster")
+    found = [] if cells is None else sorted({str(cell) for cell in cells.tolist()} - {*EMPTY})
+    if len(found) < 2:
+        return ()
+    several = joined(found, 5)
+    return (f"the log has jobs of the clusters {several}, which count as those of one; export one of them: sacct -M {found[0]} ...",)
 
 
 def _of_json(data: bytes, path: Path) -> Sacct:
@@ -128,7 +138,9 @@ def _of_json(data: bytes, path: Path) -> Sacct:
         raise InvalidInstance(f"{path}: {error}; export it again: sacct --json") from None
     cells, places, notes = json_columns(text, path, "sacct --json")
     columns = {name: np.array(column, object) for name, column in cells.items()}
-    return Sacct(path, {name: name for name in columns}, columns, np.arange(1, len(places) + 1), tuple(places), notes)
+    return Sacct(
+        path, {name: name for name in columns}, columns, np.arange(1, len(places) + 1), tuple(places), (*notes, *_note_of_clusters(columns))
+    )
 
 
 def _whole_lines(data: bytes, path: Path) -> IntArray:

@@ -327,3 +327,49 @@ def test_budgets_of_associations_over_time_are_noted(tmp_path: Path) -> None:
     for name, text in (("t", "Account|User|Share|GrpTRESMins\na|u|1|cpu=90\n"), ("t.json", json.dumps({"associations": answer}))):
         found = import_records(tmp_path, [node("n1")], [job(1)], associations=written(tmp_path, name, text))
         assert "GrpTRESMins of associations are budgets over time, which an instance does not have" in found.notes
+
+
+RESERVATION = "ReservationName=r StartTime=2026-11-22T10:00:00 EndTime=2026-11-23T10:00:00\n   Nodes=n1 NodeCnt=1 Flags=FLAGS\n"
+RESERVATION += "   Users=USERS Groups=(null) Accounts=ACCOUNTS Licenses=(null) State=ACTIVE\n"
+
+
+@pytest.mark.parametrize(
+    ("users", "accounts", "held"),
+    [
+        ("ann", "a", {"a/ann": 8, "b/ann": 0, "a/ben": 0}),
+        ("ann", "(null)", {"a/ann": 4, "b/ann": 4, "a/ben": 0}),
+        ("-ben", "(null)", {"a/ann": 4, "b/ann": 4, "a/ben": 0}),
+        ("(null)", "-b", {"a/ann": 4, "a/ben": 4, "b/ann": 0}),
+    ],
+)
+def test_who_may_run_in_a_magnetic_reservation(tmp_path: Path, users: str, accounts: str, held: dict[str, float]) -> None:
+    """Its users in its accounts, or all but those with a minus; here the reservation has the only node."""
+    text = RESERVATION.replace("FLAGS", "MAGNETIC,SPEC_NODES,STICKY").replace("USERS", users).replace("ACCOUNTS", accounts)
+    jobs = [waiting(n, *name.split("/")) for n, name in enumerate(held, 1)]
+    associations = "Account|User|Share\nroot||1\n a||2\n  a|ann|1\n  a|ben|1\n b||1\n  b|ann|1\n"
+    if held["b/ann"]:  # a and b alike
+        associations = associations.replace("a||2", "a||1")
+    found = import_records(
+        tmp_path,
+        [node("n1", 8, state=["IDLE", "RESERVED"])],
+        jobs,
+        reservations=written(tmp_path, "reservations.txt", text),
+        associations=written(tmp_path, "associations.txt", associations),
+    )
+    placed = dict.fromkeys(held, 0.0) | dict(zip(found.instance.queue_of, fo.solve(found.instance).tasks_per_user, strict=True))
+    assert placed == pytest.approx(held, abs=1e-6)
+    assert "reservations have the flags STICKY, which this import does not know: they do not count" in found.notes
+
+
+def test_jobs_of_several_clusters(tmp_path: Path) -> None:
+    """Those of the cluster of the nodes count; where the nodes do not say theirs, there is no answer."""
+    jobs = [waiting(1, "a", "ann", cluster="east"), waiting(1, "a", "ann", cluster="west")]
+    with pytest.raises(fo.InvalidInstance, match="jobs of the clusters east and west; export those of one, and its nodes"):
+        import_records(tmp_path, [node("n1")], jobs)
+    found = import_records(tmp_path, [node("n1", cluster_name="west")], jobs)
+    assert [(each.why, each.number) for each in found.left_out] == [("of the cluster east, and the nodes are of west", 99)]
+    rows = "".join(f"7|{name}|a|ann|batch|2026-11-22T10:00:00|2026-11-22T11:00:00|cpu=8,mem=8G,node=1||n1|\n" for name in ("east", "west"))
+    sacct = written(tmp_path, "sacct.txt", f"JobID|Cluster|Account|User|Partition|Start|End|AllocTRES|ReqTRES|NodeList|Constraints\n{rows}")
+    window = ("2026-11-22T10:00:00", "2026-11-22T11:00:00")
+    found = import_records(tmp_path, [node("n1")], [waiting(1, "a", "ann")], sacct=sacct, window=window)
+    assert any(note.startswith("the log has jobs of the clusters east and west, which count as those of one") for note in found.notes)

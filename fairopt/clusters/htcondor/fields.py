@@ -20,7 +20,7 @@ SLOT = declared(
     read | Name, Machine, SlotType, PartitionableSlot, DynamicSlot | which slot it is, and of which machine
     read | Cpus, Memory, GPUs, TotalSlotCpus, TotalSlotMemory, TotalSlotGPUs, MachineResources | what it has, in use or not
     read | State, Offline | whether it accepts work
-    noted | Start | which jobs the machine takes
+    read | Start | which jobs the machine takes
     noted | Rank | which jobs the machine prefers, and preempts others for
     noted | ConsumptionCpus, ConsumptionMemory | a policy of consumption, by which jobs take other amounts than they ask for
     ignored | SlotWeight | what a slot counts in quotas: cores are taken
@@ -53,7 +53,5 @@ def see(seen: Seen, fields: Fields, ads: list[Ad]) -> list[Ad]:
     """Count the attributes of ads that are noted; a name is compared without case."""
     noted = {name.lower(): name for name in fields.of("noted")}
     for ad in ads:
-        seen.see(
-            fields, {noted[name]: value for name, value in ad.values.items() if name in noted and not (name == "start" and value is True)}
-        )
+        seen.see(fields, {noted[name]: value for name, value in ad.values.items() if name in noted})
     return ads

@@ -1,4 +1,4 @@
-"""Where jobs of HTCondor may run: their ``Requirements``, evaluated for each slot.
+"""Where jobs of HTCondor may run: their ``Requirements``, evaluated for each slot, and ``Start`` of the slot, evaluated for each job.
 
 A slot counts with all that it has: what is left of a partitionable slot now says nothing of where a job may run. An expression with
 something that is not understood, or with attributes that no slot has, does not count, and is named.
@@ -23,6 +23,7 @@ __all__ = ["Requirements"]
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _SHOWN = 3  # reasons that notes name
+_START = "start"
 
 
 class Requirements:
@@ -41,6 +42,7 @@ class Requirements:
         self._same: dict[bytes, int] = {}
         self._kinds: dict[tuple[str, ...], tuple[IntArray, list[Slot]]] = {}  # of slots that are alike in some attributes
         self._unread: Counter[str] = Counter()
+        self._closed: dict[str, int] = {}  # slots whose Start does not count, by why
         self._of_slots: dict[str, dict[str, None]] = {}  # the expressions that an attribute is in slots
         for slot in slots:
             for name, value in slot.values.items():
@@ -50,7 +52,7 @@ class Requirements:
     def row(self, job: Mapping[str, Any]) -> int:
         """Return the row of a job with these attributes."""
         text = job.get("requirements", True)
-        names = _names(text, job, self._of_slots)
+        names = _names([text, *self._of_slots.get(_START, ())], job, self._of_slots)
         key = (repr(text), *((name, repr(job.get(name))) for name in names))
         if key not in self._rows:
             allowed, reason = self._allowed(text, job, tuple(names))
@@ -76,24 +78,45 @@ class Requirements:
                 value = evaluated(text, job, slot.values)
                 results.append(value if value is UNDEFINED else bool(value))
             except Unreadable as error:
-                return everywhere, f"an expression that is not understood ({error})"
+                return self._starts(everywhere, job, names), f"an expression that is not understood ({error})"
         if results and all(value is UNDEFINED for value in results):
-            return everywhere, "attributes that no slot has"
-        return np.array([value is True for value in results], bool)[of_slots], ""
+            return self._starts(everywhere, job, names), "attributes that no slot has"
+        return self._starts(np.array([value is True for value in results], bool)[of_slots], job, names), ""
+
+    def _starts(self, allowed: BoolArray, job: Mapping[str, Any], names: tuple[str, ...]) -> BoolArray:
+        """Return the slots among these that would start a job, by their ``Start``; one that is not known does not count."""
+        if _START not in self._of_slots:
+            return allowed
+        of_slots, different = self._kinds[names]
+        number = np.bincount(of_slots, minlength=len(different)).tolist()
+        takes = []
+        for slot, slots in zip(different, number, strict=True):
+            try:
+                value = evaluated(slot.values.get(_START, True), slot.values, job)
+            except Unreadable as error:
+                value, why = UNDEFINED, f"an expression that is not understood ({error})"
+            else:
+                why = "attributes that these jobs, or the slots, do not have"
+            if value is UNDEFINED:
+                self._closed[why] = max(self._closed.get(why, 0), slots)
+            takes.append(value is UNDEFINED or bool(value))
+        return np.asarray(allowed & np.array(takes, bool)[of_slots])
 
     def note(self, account: Account) -> None:
         """Say which requirements do not count."""
         for reason, number in self._unread.most_common(_SHOWN):
             account.note(f"the Requirements of {plural(number, 'job')} have {reason}: they do not count, so that these run anywhere")
+        for why, number in self._closed.items():
+            account.note(f"Start of {plural(number, 'slot')} has {why}: it does not count, so that these take any job")
         rest = sum(number for _, number in self._unread.most_common()[_SHOWN:])
         if rest:
             account.note(f"the Requirements of {plural(rest, 'other job')} are not understood, and do not count")
 
 
-def _names(text: object, job: Mapping[str, Any], of_slots: Mapping[str, Iterable[str]]) -> list[str]:
-    """Return the names in an expression, and in the expressions of a job and of slots that it refers to."""
-    found: dict[str, None] = {}
-    left = [text]
+def _names(texts: Sequence[object], job: Mapping[str, Any], of_slots: Mapping[str, Iterable[str]]) -> list[str]:
+    """Return the names in expressions, and in the expressions of a job and of slots that these refer to."""
+    found: dict[str, None] = dict.fromkeys([_START] if _START in of_slots else [])
+    left = list(texts)
     while left:
         each = left.pop()
         if is_expression(each):

@@ -76,6 +76,7 @@ def read_slot(ad: Ad) -> Slot:
     if state not in (*_OPEN_STATES, *_CLOSED_STATES):
         ad.get("State").refuse(f'there is no state "{state[:40]}" of a slot; the version of this export may be newer')
     closed = "offline" if ad.is_true("Offline") else f"in the state {state}" if state in _CLOSED_STATES else ""
+    closed = closed or ("Start is false" if ad.values.get("start") is False else "")
     machine = ad.text("Machine", "") or name.rpartition("@")[2]
     return Slot(ad.part, name, machine, kind, {key: value for key, value in offers.items() if value}, values, closed)
 

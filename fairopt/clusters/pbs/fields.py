@@ -15,7 +15,8 @@ NODE = declared(
     """
     read | state, resources_available, Mom | what it offers, on which host, and whether it accepts work
     read | queue, partition, sharing | whose jobs it takes, and whether these have it for themselves
-    noted | resv, reservation | reservations, which keep it for their jobs
+    read | resv | the reservations that keep it for their jobs
+    noted | reservation | a reservation, which keeps it for its jobs
     noted | current_aoe, current_eoe | an operating system or a power profile that is set up
     noted | max_running, max_user_run, max_group_run | how many jobs may run on it
     ignored | jobs, resources_assigned | jobs say where they run, and what they hold

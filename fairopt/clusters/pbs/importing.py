@@ -11,7 +11,8 @@ A job that takes whole hosts (``place=exclhost``, or ``sharing`` of its vnodes) 
 that takes whole vnodes (``place=excl``) as much as those vnodes, which are alike on a host.
 
 **Where.** What a chunk asks its host to have (``host``, ``vnode``, ``arch``, custom words and truths), the queue and the partition of
-vnodes.
+vnodes. The jobs of a reservation are in a queue of its name, ``R12``, and run on its vnodes; those of a reservation that runs and has
+vnodes for itself (``resv-exclusive``) are open to these jobs alone.
 
 **Shares** are those of the fairshare tree: :mod:`fairopt.clusters.pbs.shares`.
 
@@ -35,7 +36,7 @@ from fairopt.clusters.imported import Import
 from fairopt.clusters.kind_limits import KindLimits, broken
 from fairopt.clusters.pbs.fields import JOB, NODE, QUEUE, SERVER
 from fairopt.clusters.pbs.jobs import OWNERS, Job, Task, read_job, tasks_of
-from fairopt.clusters.pbs.nodes import Host, hosts_of, read_vnode, sizes_in
+from fairopt.clusters.pbs.nodes import Host, hosts_of, note_reservations, read_vnode, sizes_in
 from fairopt.clusters.pbs.places import Places
 from fairopt.clusters.pbs.queues import Holder, attributes_of, holders, limits_of
 from fairopt.clusters.pbs.reading import read_listing
@@ -115,9 +116,7 @@ def import_pbs(
         seen.see(NODE, part.value)
     vnodes = account.read(listed.values(), read_vnode, "node")
     hosts = hosts_of(vnodes, account)
-    reserved = sum(vnode.reserved for vnode in vnodes)
-    if reserved:
-        account.note(f"{plural(reserved, 'vnode is', 'vnodes are')} in a reservation, which does not count: open to all jobs")
+    note_reservations(vnodes, account)
     of_queue = {} if queues is None else holders(queues, "Queue")
     of_server = {} if server is None else holders(server, "Server")
     for path, kind, fields in ((queues, "Queue", QUEUE), (server, "Server", SERVER)):

@@ -6,16 +6,20 @@ resource that a vnode shares with another (``@n1[0]``) counts there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
 from fairopt.clusters.pbs.reading import text_of
 from fairopt.clusters.pbs.syntax import amount, is_amount, is_size, renamed
+from fairopt.wording import plural
 
-__all__ = ["Host", "Vnode", "hosts_of", "read_vnode", "sizes_in", "truth"]
+__all__ = ["RESERVATION", "Host", "Vnode", "hosts_of", "note_reservations", "read_vnode", "sizes_in", "truth"]
 
+RESERVATION = re.compile(r"[RSM]\d+")
+"""The queue of an advance, a standing or a maintenance reservation."""
 _CLOSED = {"offline", "down", "state-unknown", "unknown", "stale", "unresolvable", "provisioning", "wait-provisioning", "initializing"}
 _CLOSED |= {"maintenance", "sleep"}
 _OPEN = {"free", "job-busy", "job-exclusive", "resv-exclusive", "busy", "job-sharing"}
@@ -24,7 +28,11 @@ _TRUTHS = {"true": "true", "t": "true", "yes": "true", "y": "true", "false": "fa
 
 @dataclass(frozen=True, slots=True)
 class Vnode:
-    """A vnode: what it offers (memory in GiB), the words that it has by resource, and why it offers nothing."""
+    """A vnode: what it offers (memory in GiB), the words that it has by resource, and why it offers nothing.
+
+    ``reservations`` are the queues of the reservations that have it, or a part of it; where one of these runs and has it for itself,
+    it is ``exclusive``.
+    """
 
     part: Part
     name: str
@@ -34,7 +42,8 @@ class Vnode:
     sharing: str
     queue: str
     partition: str
-    reserved: bool
+    reservations: frozenset[str]
+    exclusive: bool
     closed: str
 
 
@@ -54,6 +63,10 @@ class Host:
         The only queue whose jobs it takes, and the partition of queues; empty: any.
     sharing : str
         Whether jobs have it for themselves, in the words of PBS.
+    reservations : frozenset of str
+        The queues of reservations that have it, or a part of it.
+    exclusive : bool
+        Whether it is open to the jobs of these alone.
     parts : int
         How many of its vnodes have CPUs, each of which a job may have for itself; 1 if none has.
     """
@@ -66,6 +79,8 @@ class Host:
     partition: str
     sharing: str
     parts: int = 1
+    reservations: frozenset[str] = frozenset()
+    exclusive: bool = False
 
     def has(self, resource: str, word: str) -> bool:
         """Return whether a chunk that asks for this word may lie here; a truth that is not set is false."""
@@ -116,9 +131,16 @@ def read_vnode(part: Part) -> Vnode:
         text_of(part.get("sharing"), ""),
         text_of(part.get("queue"), ""),
         text_of(part.get("partition"), ""),
+        frozenset(each.strip().partition(".")[0] for each in _reservations(part) if each.strip()),
         "resv-exclusive" in states,
         closed[0] if closed else "",
     )
+
+
+def _reservations(part: Part) -> list[str]:
+    """Return the reservations that a vnode lists: a text, or a list, of ``R12.server``."""
+    given = part.get("resv")
+    return [each.text() for each in given.items()] if isinstance(given.value, list) else text_of(given, "").split(",")
 
 
 def hosts_of(vnodes: Iterable[Vnode], account: Account, *, closed: bool = False) -> list[Host]:
@@ -143,8 +165,24 @@ def hosts_of(vnodes: Iterable[Vnode], account: Account, *, closed: bool = False)
         shown = {each: next((getattr(v, each) for v in own if getattr(v, each)), "") for each in ("queue", "partition", "sharing")}
         words.setdefault("host", frozenset({name.lower()}))
         parts = max(sum(v.offers.get("cpu", 0.0) > 0 for v in own), 1)
-        hosts.append(Host(label, tuple(v.name for v in own), offers, words, parts=parts, **shown))
+        inside = frozenset[str]().union(*(v.reservations for v in own))
+        exclusive = all(v.exclusive for v in own)
+        hosts.append(Host(label, tuple(v.name for v in own), offers, words, parts=parts, reservations=inside, exclusive=exclusive, **shown))
     return hosts
+
+
+def note_reservations(vnodes: Sequence[Vnode], account: Account) -> None:
+    """Note the reservations of parts of vnodes, and vnodes that do not say for which jobs they are."""
+    unnamed = sum(vnode.exclusive and not vnode.reservations for vnode in vnodes)
+    if unnamed:
+        vnodes_of = plural(unnamed, "reserved vnode does", "reserved vnodes do")
+        account.note(f"{vnodes_of} not say for which reservation: open to jobs of those that no vnode names")
+    shared = sum(bool(vnode.reservations) and not vnode.exclusive for vnode in vnodes)
+    if shared:
+        account.note(
+            f"{plural(shared, 'vnode is', 'vnodes are')} in a reservation that is later, or has a part of it (pbs_rstat says which): open "
+            "to all jobs"
+        )
 
 
 def sizes_in(vnodes: Mapping[str, Part]) -> set[str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairopt.clusters.account import Account
 from fairopt.clusters.pbs.jobs import Job, Task
-from fairopt.clusters.pbs.nodes import Host
+from fairopt.clusters.pbs.nodes import RESERVATION, Host
 from fairopt.clusters.pbs.queues import Holder
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.tolerances import FITS
@@ -45,6 +45,8 @@ class Places:
         self._worded = {resource for host in hosts for resource in host.words} | {"vnode"}
         self._owned = {host.queue for host in hosts}
         self._partitions = {host.partition for host in hosts}
+        self._reserved = frozenset[str]().union(*(host.reservations for host in hosts))
+        self._unnamed = any(host.exclusive and not host.reservations for host in hosts)
         self._unknown: Counter[str] = Counter()
         self._takes_whole: dict[tuple[int, bool, bool], bool] = {}
         self._mixed = self._whole = 0
@@ -69,6 +71,8 @@ class Places:
         return self._row[key]
 
     def _opens(self, host: Host, words: Mapping[str, str], queue: str) -> bool:
+        if not (self._in_reservation(host, queue) if RESERVATION.fullmatch(queue) else not host.exclusive):
+            return False
         own = queue if queue in self._owned else ""
         partition = self._queues[queue].partition if queue in self._queues else host.partition
         return (
@@ -76,6 +80,12 @@ class Places:
             and (host.partition == partition or self._partitions == {""})
             and all(host.has(name, word) for name, word in words.items())
         )
+
+    def _in_reservation(self, host: Host, queue: str) -> bool:
+        """Return whether a host is one of a reservation: it lists it; or is reserved for whichever, where no host lists it."""
+        if queue in self._reserved:
+            return queue in host.reservations
+        return (host.exclusive and not host.reservations) or not self._unnamed
 
     def takes_whole(self, job: Job, row: int) -> bool:
         """Return whether the tasks of a job have their hosts for themselves."""

@@ -28,7 +28,7 @@ def test_the_reader_reads_what_is_declared(tmp_path: Path, monkeypatch: pytest.M
     del anonymous["Owner"]
     slots = [slot("slot1@w"), slot("slot2@w", kind="?")]
     import_ads(tmp_path, slots, [job(1, status=2), job(2, JobUniverse=11, status=2), anonymous])
-    assert used["slot"] == set(SLOT.of("read"))
+    assert used["slot"] | {"Start"} == set(SLOT.of("read"))
     assert used["job"] | {"Requirements"} == set(JOB.of("read"))
     for fields in DECLARED:
         names = [name for field in fields.fields for name in field.names]
@@ -36,10 +36,10 @@ def test_the_reader_reads_what_is_declared(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_noted_attributes_are_counted(tmp_path: Path) -> None:
-    """Disk, and an expression of which jobs a machine takes; START = True says nothing."""
-    slots = [slot("slot1@a", Start=True), slot("slot1@b", Start='/Expr(Owner == "ada")/')]
+    """Disk, and which jobs a machine prefers."""
+    slots = [slot("slot1@a", Rank=0.0), slot("slot1@b", Rank='/Expr(Owner == "ada")/')]
     found = import_ads(tmp_path, slots, [job(1, requestdisk=1024), job(2, RequestDisk=1024, NiceUser=False)])
     assert [note for note in found.notes if "does not count" in note] == [
-        "1 slot has Start (which jobs the machine takes), which an instance does not have: it does not count",
+        "1 slot has Rank (which jobs the machine prefers, and preempts others for), which an instance does not have: it does not count",
         "2 jobs have RequestDisk (disk of a machine), which an instance does not have: it does not count",
     ]

@@ -54,3 +54,25 @@ def test_factors_of_users_in_both_tables(tmp_path: Path, option: str) -> None:
     )
     found = import_ads(tmp_path, [slot("slot1@w1", 100)], many(1, "A", 99) + many(2, "B", 99), priorities=table)
     assert tasks(found) == pytest.approx({"A": 80, "B": 20})
+
+
+def test_machines_take_the_jobs_that_their_start_expression_names(tmp_path: Path) -> None:
+    """w1 takes jobs of ada alone, w2 those that want backfill, w3 none, w4 all, w5 what nobody here knows, and so all."""
+    slots = [
+        slot("slot1@w1", 8, Start='/Expr(TARGET.Owner == "ada")/'),
+        slot("slot1@w2", 4, Start="/Expr(TARGET.WantBackfill =?= true && TARGET.RequestCpus <= MaxCores)/", MaxCores=2),
+        slot("slot1@w3", 2, Start=False),
+        slot("slot1@w4", 2, Start=True),
+        slot("slot1@w5", 1, Start="/Expr(TARGET.Sponsor == MachineSponsor)/", MachineSponsor="physics"),
+    ]
+    jobs = [*many(1, "ada"), *many(2, "ben", WantBackfill=True), *many(3, "cat")]
+    found = import_ads(tmp_path, slots, jobs)
+    reach = {
+        owner: sorted({found.instance.servers[i] for i in found.instance.eligibility[n].nonzero()[0]})
+        for n, owner in enumerate(found.owners)
+    }
+    assert reach == {"ada": ["w1", "w4", "w5"], "ben": ["w2", "w4", "w5"], "cat": ["w4", "w5"]}
+    assert [each.why for each in found.left_out] == ["Start is false: offers nothing"]
+    why = "attributes that these jobs, or the slots, do not have"
+    assert f"Start of 1 slot has {why}: it does not count, so that these take any job" in found.notes
+    assert tasks(found) == pytest.approx({"ada": 8, "ben": 4, "cat": 3})

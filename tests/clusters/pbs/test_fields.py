@@ -50,9 +50,9 @@ def test_the_reader_reads_what_is_declared(tmp_path: Path, monkeypatch: pytest.M
 
 def test_fields_that_an_instance_does_not_have_are_named_with_their_number(tmp_path: Path) -> None:
     """Noted ones with what they say, and those that nobody knows."""
-    found = import_records(tmp_path, [vnode("a", resv="R7")], [job(1, depend="afterok:7", color="red"), job(2, depend="afterok:7")])
+    found = import_records(tmp_path, [vnode("a", reservation="R7")], [job(1, depend="afterok:7", color="red"), job(2, depend="afterok:7")])
     assert [note for note in found.notes if "does not count" in note] == [
-        "1 vnode has resv (reservations, which keep it for their jobs), which an instance does not have: it does not count",
+        "1 vnode has reservation (a reservation, which keeps it for its jobs), which an instance does not have: it does not count",
         "2 jobs have depend (jobs that it waits for), which an instance does not have: it does not count",
         "1 job has the field color, which this import does not know: it does not count",
     ]

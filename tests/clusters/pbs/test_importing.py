@@ -36,12 +36,12 @@ def test_sizes_names_and_states_of_vnodes(tmp_path: Path) -> None:
     ]
     found = import_records(tmp_path, vnodes, [job(1, "1:ncpus=1:scratch=512gb:fpga=1")])
     assert found.instance.resources == ("cpu", "memory", "gpu", "fpga", "scratch")
-    assert sorted(found.instance.capacities.tolist()) == [[4, 1, 0, 0, 0], [4, 1, 2, 3, 1024]]
+    assert sorted(found.instance.capacities.tolist()) == [[4, 1, 0, 0, 0], [4, 1, 0, 0, 0], [4, 1, 2, 3, 1024]]  # one is reserved
     assert found.instance.counts.sum() == 3
     assert found.instance.demands.tolist() == [[1, 0, 0, 1, 512]]
     assert found.units["scratch"] == "GiB"
     assert len(found.left_out) == 4
-    assert "1 vnode is in a reservation, which does not count: open to all jobs" in found.notes
+    assert "1 reserved vnode does not say for which reservation: open to jobs of those that no vnode names" in found.notes
 
 
 def test_vnodes_of_one_host_are_one_server(tmp_path: Path) -> None:

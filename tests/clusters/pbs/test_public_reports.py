@@ -80,3 +80,32 @@ def test_vnodes_of_a_large_host(tmp_path: Path) -> None:
     assert tasks(wide) == pytest.approx({"ann": 1, "ben": 2})
     alone = import_records(tmp_path, vnodes, [job(1, "1:ncpus=4", asked={"place": "exclhost"})])
     assert alone.instance.demands.tolist() == alone.instance.capacities.tolist()
+
+
+def test_vnodes_of_reservations(tmp_path: Path) -> None:
+    """b is of R12 now, c of one that it does not name, d will be of S3: ordinary jobs have a and d, those of R12 b, of S3 d, of M7 c.
+
+    ben's job of R12 that asks for more than b has fits nowhere, though a is large enough.
+    """
+    vnodes = [
+        vnode("a", 8),
+        vnode("b", 4, state="resv-exclusive", resv="R12.head"),
+        vnode("c", 2, state="resv-exclusive"),
+        vnode("d", 2, resv=["S3.head"]),
+    ]
+    jobs = [
+        many("ann"),
+        many("ben", queue="R12"),
+        many("cat", queue="S3"),
+        many("dan", queue="M7"),
+        job(9, "1:ncpus=6", "ben", queue="R12"),
+    ]
+    found = import_records(tmp_path, vnodes, jobs, [("workq", QUEUE)])
+    reach = {
+        owner: sorted({found.instance.servers[i] for i in found.instance.eligibility[n].nonzero()[0]})
+        for n, owner in enumerate(found.owners)
+    }
+    assert reach == {"ann": ["a", "d"], "ben": ["b"], "cat": ["d"], "dan": ["c"]}
+    assert [each.why for each in found.left_out if "larger" in each.why] != []
+    assert "1 reserved vnode does not say for which reservation: open to jobs of those that no vnode names" in found.notes
+    assert "1 vnode is in a reservation that is later, or has a part of it (pbs_rstat says which): open to all jobs" in found.notes
