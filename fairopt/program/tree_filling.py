@@ -151,6 +151,8 @@ class TreeFilling(Objective):
     clamp : bool
     parts : tuple of Part
         The guarantees from the inside out, then the tiers of the surplus from the highest down.
+    rules_at_end : bool
+        Do rules bind the end of the filling alone, and not its parts? So do those of a plan.
     """
 
     feature: ClassVar = Feature.TREE
@@ -161,6 +163,7 @@ class TreeFilling(Objective):
     takes: FloatArray | None
     clamp: bool
     parts: tuple[Part, ...]
+    rules_at_end: bool = False
 
     @property
     def feature_of_whole_tasks(self) -> Feature:

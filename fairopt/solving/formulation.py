@@ -11,22 +11,20 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
-from fairopt.instance import FloatArray, Instance, IntArray, require_instance
-from fairopt.instance.aggregation import expand
+from fairopt.instance import Instance, IntArray, require_instance
 from fairopt.instance.rule_rows import refuse_rules
 from fairopt.models import NOTIONS, Notion, ShareNotion, Sharing, Stated, default_sharing
-from fairopt.program import Feature, LimitKind, Limits, Program, TreeFilling
+from fairopt.program import Feature, LimitKind, Limits, Program
 from fairopt.program.rule_limits import obeying
 from fairopt.registry import options_in, words
 from fairopt.solving.kept_guarantees import refuse_whole, with_guarantees
 from fairopt.solving.merged_notion import with_utility
-from fairopt.wording import did_you_mean, figure, joined, named
+from fairopt.solving.single_servers import columns, expanded
+from fairopt.wording import did_you_mean, joined, named
 
 __all__ = [
     "Source",
     "checked",
-    "columns",
-    "expanded",
     "formulate",
     "notion_of",
     "question_of",
@@ -37,9 +35,7 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 
-_MOST_WHOLE_PAIRS = 2_000_000
 _OBEYING = 'a notion that does, such as "drfh", "max-min", "proportional" or "efficiency"'
-_RULED_WHOLE = (Feature.LEXIMIN, Feature.TOTAL)
 _RULED = (Feature.LEXIMIN, Feature.TOTAL, Feature.TREE, Feature.NESTED, Feature.ALPHA_FAIR, Feature.TRADEOFF)
 
 
@@ -166,7 +162,7 @@ def formulate(
         refuse_whole(instance, chosen)
         instance, row = expanded(instance)
         chosen = with_utility(chosen, None if chosen.utility is None else columns(chosen.utility, row))
-    ruled, _ = with_guarantees(instance, chosen, how)
+    ruled, _ = with_guarantees(instance, chosen, how, integral=integral)
     program = with_rules(chosen.formulate(instance, sharing=how, integral=integral), chosen, ruled)
     object.__setattr__(program, "source", Source(chosen, instance, how, program))  # not a copy, which would have tables written out
     return program
@@ -313,16 +309,16 @@ def with_rules(program: Program, notion: Notion, instance: Instance, row: IntArr
     name = program.limit_name(int(np.flatnonzero(program.limits.kinds == LimitKind.RULE)[0]))
     if program.goal.feature not in _RULED or (by_worth and not isinstance(own, ShareNotion)):
         raise Unsupported(f'the program has the rule "{name}", and "{program.name}" obeys none; use {_OBEYING}')
-    if program.integral and (whole or not (program.goal.feature in _RULED_WHOLE or _fills_at_once(program))):
-        what = "a program of yours" if whole else "this goal" if by_worth else "a tree with guarantees, or in which all weights are 0"
-        raise Unsupported(f'the program has the rule "{name}", and no engine finds whole tasks of {what} that obey it; leave integral out')
+    if program.integral and whole:
+        raise Unsupported(
+            f'the program has the rule "{name}", and no engine finds whole tasks of a program of yours that obey it; leave integral out'
+        )
+    if program.integral and by_worth:
+        raise Unsupported(
+            f'no engine finds whole tasks of "{program.name}", whose goal is not linear; leave integral out, or use "drfh", "max-min" or '
+            '"efficiency", of which whole tasks are found, with rules, too'
+        )
     return _of_able_users(program) if by_worth else program
-
-
-def _fills_at_once(program: Program) -> bool:
-    """Is the goal the filling of a tree without parts that meet guarantees?"""
-    parts = program.goal_as(TreeFilling).parts if program.goal.is_filling else ()
-    return bool(parts) and all(part.extra is None for part in parts)
 
 
 def _of_able_users(program: Program) -> Program:
@@ -360,25 +356,9 @@ def _check_rules(notion: Notion, instance: Instance) -> None:
         refuse_rules(instance, f'"{notion.name}" obeys none', f"use {_OBEYING}")
 
 
-def expanded(instance: Instance) -> tuple[Instance, IntArray]:
-    """Give every server a row of its own, unless that is out of all proportion."""
-    pairs = float(instance.eligibility.sum(axis=0) @ instance.counts)
-    if pairs > _MOST_WHOLE_PAIRS:
-        raise Unsupported(
-            f"whole tasks on {figure(instance.counts.sum())} single servers make {figure(pairs)} pairs of user and server, more than "
-            f"{_MOST_WHOLE_PAIRS:,}; leave integral out (the fluid optimum bounds the whole one), or ask about a part of the cluster"
-        )
-    return expand(instance)
-
-
 def _sharing(instance: Instance, sharing: Sharing | None) -> Sharing:
     if sharing is None:
         return default_sharing(instance)
     if sharing not in ("rdm", "tdm"):
         raise Unsupported(f'there is no sharing "{sharing}"; use "rdm" (resources are divided) or "tdm" (time is)')
     return sharing
-
-
-def columns(utility: FloatArray, row: IntArray) -> FloatArray:
-    """Return the utility of single servers, ``row`` being the row that each belongs to."""
-    return utility if utility.shape[1] == 1 else utility[:, row]

@@ -9,7 +9,8 @@ guaranteed queue users rise by their weights. Then the notion has the rows
 Where demands or speeds differ by server, a task counts its work there, times the least that a unit of work takes
 (`fairopt.instance.by_server.counted_amounts`). With one group, such as the whole cluster, that is one row. With several groups the stages
 give v an amount F of r, each group counted up to its guarantee G[g], and the rows say the same of every allocation: for each set of groups,
-their use is at least F - sum of G of the others. The end of the stages obeys all rows, so that they can never be infeasible.
+their use is at least F - sum of G of the others. The end of the stages obeys all rows and all rules of the instance, so that the rows can
+never be infeasible. Where tasks are whole, those of the stages are, too.
 
 The rows are rules (`fairopt.Rule`) that bear the names of the guarantees.
 """
@@ -26,7 +27,7 @@ import numpy as np
 
 from fairopt.certificate import Certificate
 from fairopt.errors import InvalidInstance, Unsupported
-from fairopt.instance import BoolArray, FloatArray, Instance
+from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.by_server import counted_amounts
 from fairopt.instance.fractions import ExactArray, fraction_of, from_rational, rationals
 from fairopt.instance.kept_together import groups_of
@@ -35,11 +36,15 @@ from fairopt.instance.rules import Rule
 from fairopt.instance.rules import tasks as tasks_of
 from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import Notion, ShareNotion, Sharing, Stated
+from fairopt.program import Program
 from fairopt.program.queue_limits import Row
+from fairopt.program.rule_limits import obeying
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Deadline
-from fairopt.solving.merged_notion import MergedNotion
+from fairopt.solving.answer import unexpanded
+from fairopt.solving.merged_notion import MergedNotion, with_utility
 from fairopt.solving.policy import find
+from fairopt.solving.single_servers import columns, expanded
 
 __all__ = ["keeps_guarantees", "refuse_whole", "with_guarantees"]
 
@@ -56,7 +61,7 @@ def keeps_guarantees(notion: Notion, instance: Instance) -> bool:
 
 
 def with_guarantees(
-    instance: Instance, notion: Notion, sharing: Sharing, *, exact: bool = False, deadline: Deadline | None = None
+    instance: Instance, notion: Notion, sharing: Sharing, *, exact: bool = False, integral: bool = False, deadline: Deadline | None = None
 ) -> tuple[Instance, list[Certificate]]:
     """Return the instance with what its guarantees give as rules, and the certificate of the stages; itself where the notion keeps none.
 
@@ -64,6 +69,8 @@ def with_guarantees(
     ----------
     exact : bool
         In fractions.
+    integral : bool
+        In whole tasks.
     deadline : Deadline, optional
         Of the stages.
 
@@ -71,8 +78,6 @@ def with_guarantees(
     ------
     NoSolution
         At the deadline.
-    Unsupported
-        In fractions, a goal whose optimum is irrational in general.
 
     >>> from fairopt.instance.queues import Queue
     >>> from fairopt.models import Efficiency
@@ -85,22 +90,21 @@ def with_guarantees(
         return instance, []
     share, deadline = _share_notion(notion), Deadline(None) if deadline is None else deadline
     assert share is not None
-    if exact and share.goal(np.ones(instance.n_users)).has_gradient:
-        raise Unsupported(f'"{notion.name}" keeps guarantees in floats alone; leave exact or the guarantees out')
-    tasks, proof = _stages(instance, share, sharing, deadline, exact)
+    tasks, proof = _whole_stages(instance, share, sharing, deadline) if integral else _stages(instance, share, sharing, deadline, exact)
     return instance.replace(rules=[*instance.rules, *_rules(instance.exact if exact else instance, tasks)]), proof
 
 
 def refuse_whole(instance: Instance, notion: Notion) -> None:
-    """Refuse whole tasks where the notion keeps guarantees.
+    """Refuse whole tasks where the notion keeps guarantees and its goal is not linear.
 
     Raises
     ------
     Unsupported
     """
-    if keeps_guarantees(notion, instance):
+    share = _share_notion(notion)
+    if keeps_guarantees(notion, instance) and share is not None and share.goal(np.ones(instance.n_users)).has_gradient:
         raise Unsupported(
-            f'no engine finds whole tasks of "{notion.name}" that keep guarantees; leave integral or the guarantees out, or use "drfh" '
+            f'no engine finds whole tasks of "{notion.name}", whose goal is not linear; leave integral out, or use "efficiency", "drfh" '
             "or another notion that equalises a share"
         )
 
@@ -122,13 +126,10 @@ def _stages(
     instance: Instance, notion: ShareNotion, sharing: Sharing, deadline: Deadline, exact: bool
 ) -> tuple[FloatArray | ExactArray, list[Certificate]]:
     """Return the tasks, (users, servers), at the end of the stages, and the certificate of the filling; a proof in fractions has none."""
-    merged = MergedNotion.of(instance, notion, 1.0 if notion.is_symmetric else None, exact=exact)
+    merged = MergedNotion.of(instance, notion, 1.0 if notion.is_symmetric and not instance.rules else None, exact=exact)
     small, floats = merged.merging.instance, _share_notion(merged.in_floats)
     assert floats is not None
-    program = floats.formulate(small, sharing=sharing, integral=False)
-    goal = floats.filling(small, floats.share_per_task(small), program.pair_users, program.pair_servers)
-    program = replace(program, goal=goal)
-    stages = sum(part.guarantees for part in goal.parts)
+    program, stages = _filling(floats, small, sharing)
     if not exact:
         found = find(program, candidates(program, None), CERTIFIED, deadline)
         found.certificate.require(CERTIFIED, f"the guarantees under {notion.name}", found.engine)
@@ -141,6 +142,27 @@ def _stages(
     prove(solved, solution)
     x = solution.parts[stages - 1] if stages else rationals(np.zeros(program.n_pairs))
     return merged.merging.spread(solved.table(x), merged.utility), []
+
+
+def _whole_stages(instance: Instance, notion: ShareNotion, sharing: Sharing, deadline: Deadline) -> tuple[FloatArray, list[Certificate]]:
+    """Return whole tasks, (users, servers), at the end of the stages, and their certificate."""
+    single, row = expanded(instance)
+    own = with_utility(notion, None if notion.utility is None else columns(notion.utility, row))
+    assert isinstance(own, ShareNotion)
+    program, stages = _filling(own, single, sharing, instance, row)
+    found = find(program, candidates(program, None), CERTIFIED, deadline)
+    found.certificate.require(CERTIFIED, f"the guarantees under {notion.name}", found.engine)
+    x = found.solution.parts[stages - 1] if stages else np.zeros(program.n_pairs)
+    return unexpanded(instance, program.table(x), row, notion.utility), [found.certificate]
+
+
+def _filling(
+    notion: ShareNotion, rows: Instance, sharing: Sharing, instance: Instance | None = None, row: IntArray | None = None
+) -> tuple[Program, int]:
+    """Return the program that fills the guarantees within the rules, and the number of its stages; ``row`` where tasks are whole."""
+    program = notion.formulate(rows, sharing=sharing, integral=row is not None)
+    goal = notion.filling(rows, notion.share_per_task(rows), program.pair_users, program.pair_servers)
+    return obeying(replace(program, goal=goal), rows if instance is None else instance, row), sum(part.guarantees for part in goal.parts)
 
 
 # The rules -----------------------------------------------------------------------------------------------------------------------

@@ -17,9 +17,10 @@ from fairopt.program import Program
 from fairopt.program.checking import check_program
 from fairopt.solvers.backend import Deadline
 from fairopt.solving.answer import unexpanded
-from fairopt.solving.formulation import columns, expanded, with_rules
+from fairopt.solving.formulation import with_rules
 from fairopt.solving.kept_guarantees import with_guarantees
 from fairopt.solving.merged_notion import MergedNotion, with_utility
+from fairopt.solving.single_servers import columns, expanded
 
 __all__ = ["Posed", "pose"]
 
@@ -76,7 +77,7 @@ def pose(instance: Instance, question: Optimum, sharing: Sharing, deadline: Dead
         At the deadline, before the stages of guarantees end.
     """
     notion, exact = question.notion, question.exact
-    instance, of_stages = with_guarantees(instance, notion, sharing, exact=exact, deadline=deadline)
+    instance, of_stages = with_guarantees(instance, notion, sharing, exact=exact, integral=question.integral, deadline=deadline)
     if question.integral:
         small, row = expanded(instance)
         own = floats = with_utility(notion, None if notion.utility is None else columns(notion.utility, row))

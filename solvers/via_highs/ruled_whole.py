@@ -21,7 +21,7 @@ from fairopt.solvers.via_highs.rows import Maker, Rows
 from fairopt.solvers.via_highs.settings import SETTINGS
 from fairopt.solvers.via_highs.whole_tasks import Outcomes
 
-__all__ = ["solve_whole_ruled"]
+__all__ = ["fewest_whole_ruled", "solve_whole_ruled"]
 
 
 def solve_whole_ruled(program: Program, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> Solution:
@@ -43,6 +43,20 @@ def solve_whole_ruled(program: Program, deadline: Deadline, branch_and_cut: Make
     value = float(worth @ best)
     bound = value * (1 + gap) if np.isfinite(gap) else value
     return Solution(best, gap=gap, bound=bound, iterations=iterations + outcome.iterations, programs_solved=runs + 1)
+
+
+def fewest_whole_ruled(program: Program, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> Solution:
+    """Return whole tasks that obey the rules and in which nobody has more, in all, than rules force.
+
+    Raises
+    ------
+    NoSolution
+        As `solve_whole_ruled`.
+    """
+    pairs = _Pairs(program, deadline, branch_and_cut)
+    unit = float(program.utilities.max(initial=0.0)) or 1.0
+    outcome = pairs.run(dict(enumerate((-program.utilities / unit).tolist())))
+    return Solution(pairs.tasks(outcome), gap=outcome.gap, bound=0.0, iterations=outcome.iterations, programs_solved=1)
 
 
 class _Pairs:

@@ -6,7 +6,8 @@ from fairopt.program import Program, Solution, TreeFilling
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_model import HighsModel
 from fairopt.solvers.via_highs.rows import Maker
-from fairopt.solvers.via_highs.ruled_whole import solve_whole_ruled
+from fairopt.solvers.via_highs.ruled_whole import fewest_whole_ruled, solve_whole_ruled
+from fairopt.solvers.via_highs.whole_promises import solve_whole_promises
 from fairopt.solvers.via_highs.whole_tasks import solve_whole
 from fairopt.solvers.via_highs.whole_tree import solve_whole_tree
 
@@ -27,6 +28,10 @@ def solve_whole_program(program: Program, deadline: Deadline, branch_and_cut: Ma
         At the deadline, with the best tasks found.
     """
     if isinstance(program.goal, TreeFilling):
+        if not program.down_closed and not program.goal.parts:  # nobody rises, and the rules hold all the same
+            return fewest_whole_ruled(program, deadline, branch_and_cut)
+        if not program.down_closed and not program.goal.rules_at_end and any(part.guarantees for part in program.goal.parts):
+            return solve_whole_promises(program, program.goal, deadline, branch_and_cut)
         return solve_whole_tree(program, program.goal, deadline, branch_and_cut)
     if not program.down_closed:
         return solve_whole_ruled(program, deadline, branch_and_cut)

@@ -16,9 +16,9 @@ in mind. In a part that meets guarantees, the guarantees are limits; where the p
 answer.
 
 Under rules all parts have the same tasks, x[1] = x[2] = ...: a rule may give something to users who do not rise, or not yet. The stop times
-of a part are those of all that its users have. Guarantees are not met under rules of an instance. Where the rules of a plan (what goes on)
-stand beside guarantees, rules bind the last x alone, and all parts have their columns from the start: the levels of an early part are those
-that some answer within the rules reaches.
+of a part are those of all that its users have. Guarantees under rules are `fairopt.solvers.via_highs.whole_promises`. Where the rules of a
+plan (what goes on) stand beside guarantees, rules bind the last x alone, and all parts have their columns from the start: the levels of an
+early part are those that some answer within the rules reaches.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from fairopt.solvers.via_highs.rows import Maker, Rows
 from fairopt.solvers.via_highs.settings import SETTINGS
 from fairopt.solvers.via_highs.tree import solve_filling
 
-__all__ = ["solve_whole_tree"]
+__all__ = ["Filling", "PartModel", "solve_whole_tree"]
 
 log = logging.getLogger(__name__)
 
@@ -54,11 +54,11 @@ def solve_whole_tree(program: Program, goal: TreeFilling, deadline: Deadline, br
     NoSolution
         At the deadline, with the best tasks found.
     """
-    return _Filling(program, goal, deadline, branch_and_cut).solve()
+    return Filling(program, goal, deadline, branch_and_cut).solve()
 
 
 @dataclass
-class _PartModel:
+class PartModel:
     """The columns of a part: tasks by pair, and the stop time of each member as a sum of columns, up to rounding."""
 
     part: Part
@@ -71,7 +71,7 @@ class _PartModel:
     exceptions: list[dict[int, int]] = field(default_factory=list)
 
 
-class _Filling:
+class Filling:
     """The model of all parts so far, and the best tasks known."""
 
     def __init__(self, program: Program, goal: TreeFilling, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> None:
@@ -83,8 +83,8 @@ class _Filling:
         self.worth = program.utilities / self.unit
         self.at_once = not program.down_closed and not any(part.guarantees for part in goal.parts)  # all parts have the same tasks
         self.rows = Rows(branch_and_cut)
-        self.parts: list[_PartModel] = []
-        self.best = np.zeros(program.n_pairs)
+        self.parts: list[PartModel] = []
+        self.best = self.point = np.zeros(program.n_pairs)  # the tasks, and all columns of the last program
         self.known: list[FloatArray] = []
         self.gap, self.iterations, self.runs, self.bound = 0.0, 0, 0, 0.0
         self.rounded = np.zeros(program.n_pairs)
@@ -103,20 +103,27 @@ class _Filling:
 
     def solve(self) -> Solution:
         """Fill part after part."""
-        stages: list[Stage] = []
         if not self.program.down_closed and not self.at_once:
             for part in self.goal.parts:
                 self._add(part)
         for number, part in enumerate(self.goal.parts):
-            model = self.parts[number] if number < len(self.parts) else self._add(part)
-            while model.counts[-1:] != [model.members.size] and model.members.size:
-                self._next_level(model, number)
-                log.info("part %d, level %d: %d users left", number, len(model.levels), model.members.size - model.counts[-1])
+            self._fill(self.parts[number] if number < len(self.parts) else self._add(part), number)
         if self.parts and not self.runs and not self.program.down_closed:  # nobody rises, and the rules hold all the same
             if self.rows.upper:
                 self._run(self.rows, {})
             elif min(self.rows.upper_rows, default=0.0) < 0:
                 raise NoSolution("no whole tasks obey the rules", {"infeasible": True})
+        return self._found()
+
+    def _fill(self, model: PartModel, number: int) -> None:
+        """Find the levels of a part."""
+        while model.counts[-1:] != [model.members.size] and model.members.size:
+            self._next_level(model, number)
+            log.info("part %d, level %d: %d users left", number, len(model.levels), model.members.size - model.counts[-1])
+
+    def _found(self) -> Solution:
+        """Return the best tasks, with the levels of all parts."""
+        stages: list[Stage] = []
         for number, model in enumerate(self.parts):
             times = self._times(number)[model.members]
             nearest = np.abs(np.subtract.outer(times, model.levels)).argmin(axis=1) if model.levels else np.empty(0, int)
@@ -134,7 +141,7 @@ class _Filling:
 
     # Levels ----------------------------------------------------------------------------------------------------------------------
 
-    def _next_level(self, model: _PartModel, number: int) -> None:
+    def _next_level(self, model: PartModel, number: int) -> None:
         """A, then B."""
         counted = model.counts[-1] if model.counts else 0
         highest = self._highest(model)
@@ -171,7 +178,7 @@ class _Filling:
         now = int((self._times(number)[model.members] <= last).sum())
         self._settle(model, level, max(now, counted + 1))
 
-    def _settle(self, model: _PartModel, level: float, count: int) -> None:
+    def _settle(self, model: PartModel, level: float, count: int) -> None:
         """Keep a level and its count for all programs to come: nobody below it but those counted before."""
         if not model.levels:
             for n in model.members:
@@ -187,7 +194,7 @@ class _Filling:
         model.levels.append(level)
         model.counts.append(count)
 
-    def _require(self, rows: Rows, model: _PartModel, counted: int) -> dict[int, int]:
+    def _require(self, rows: Rows, model: PartModel, counted: int) -> dict[int, int]:
         """Add the exceptions to a new level, as many as are counted so far; nothing where nobody is."""
         if not counted:
             return {}
@@ -220,7 +227,7 @@ class _Filling:
             x = np.zeros(self.program.n_pairs)
             x[model.tasks >= 0] = np.round(outcome.x[model.tasks[model.tasks >= 0]])
             self.known.append(x)
-        self.best = self.known[-1]
+        self.best, self.point = self.known[-1], outcome.x
 
     def _best_known(self) -> dict[str, object]:
         """Return what is known where the time is up: tasks that fit, and the smallest stop time of the first part with a bound of it.
@@ -256,13 +263,13 @@ class _Filling:
         gains = shares[-1] - (shares[0] if number and not self.at_once else 0.0)
         return stop_times(self.goal, model.part, model.rising, gains) * self._clock(model.part)
 
-    def _highest(self, model: _PartModel) -> float:
+    def _highest(self, model: PartModel) -> float:
         """Return a time that nobody's exceeds: all have all that they can have alone."""
         reach = self.program.per_user(self.worth * np.where(model.tasks >= 0, self.largest, 0.0))
         times = stop_times(self.goal, model.part, model.rising, reach) * self._clock(model.part)
         return float(times.max(initial=0.0)) or 1.0
 
-    def _least(self, model: _PartModel) -> FloatArray:
+    def _least(self, model: PartModel) -> FloatArray:
         """Return the stop time of each user with one task, where its siblings have none, (users,): no time but 0 is smaller."""
         worth = np.full(len(self.program.users), np.inf)
         open_to = model.tasks >= 0
@@ -276,7 +283,7 @@ class _Filling:
 
     # The model of a part ---------------------------------------------------------------------------------------------------------
 
-    def _add(self, part: Part) -> _PartModel:
+    def _add(self, part: Part) -> PartModel:
         """Add the columns and rows of a part."""
         program, rows, before = self.program, self.rows, self.parts[-1] if self.parts else None
         if self.at_once and before is not None:
@@ -296,7 +303,7 @@ class _Filling:
         tasks = np.full(program.n_pairs, -1, np.int64)
         for p in np.flatnonzero(usable):
             tasks[p] = rows.column(float(self.largest[p]), whole=True)
-        model = _PartModel(part, rising, np.flatnonzero(rising), tasks, {})
+        model = PartModel(part, rising, np.flatnonzero(rising), tasks, {})
         self._limit(rows, model, before)
         self._gains(rows, model, before)
         self.parts.append(model)
@@ -306,10 +313,10 @@ class _Filling:
             self.known = [np.zeros(program.n_pairs)]
         return model
 
-    def _add_ruled(self, part: Part, before: _PartModel) -> _PartModel:
+    def _add_ruled(self, part: Part, before: PartModel) -> PartModel:
         """Add a part under rules: other users rise, and the tasks are the same."""
         rising = part.users & (self.program.per_user(self.largest * self.worth) > 0)
-        model = _PartModel(part, rising, np.flatnonzero(rising), before.tasks, {})
+        model = PartModel(part, rising, np.flatnonzero(rising), before.tasks, {})
         self._gains(self.rows, model, None)
         self.parts.append(model)
         self.known.append(self.known[-1].copy())
@@ -319,7 +326,7 @@ class _Filling:
         """Return who may have something from earlier parts, (users,)."""
         return np.asarray(np.any([model.rising for model in self.parts], axis=0))
 
-    def _limit(self, rows: Rows, model: _PartModel, before: _PartModel | None) -> None:
+    def _limit(self, rows: Rows, model: PartModel, before: PartModel | None) -> None:
         """Add the limits of the program, and those of the part."""
         limits = self.limits
         for full in np.flatnonzero((limits.bounds > 0) & (limits.kinds != LimitKind.RULE)):
@@ -351,25 +358,31 @@ class _Filling:
             rows.row(entries | {either: -most}, upper=bound / size)
             rows.row(entries | {column: -value for column, value in earlier.items()} | {either: most}, upper=most)
 
-    def _entries(self, matrix: sp.csr_array, row: int, model: _PartModel, size: float) -> dict[int, float]:
+    def _entries(self, matrix: sp.csr_array, row: int, model: PartModel, size: float) -> dict[int, float]:
         start, end = matrix.indptr[row], matrix.indptr[row + 1]
         pairs, values = matrix.indices[start:end], matrix.data[start:end]
         return {int(model.tasks[p]): float(value) / size for p, value in zip(pairs, values, strict=True) if model.tasks[p] >= 0}
 
-    def _gains(self, rows: Rows, model: _PartModel, before: _PartModel | None) -> None:
+    def _gains(self, rows: Rows, model: PartModel, before: PartModel | None) -> None:
         """Add the gains of users, and with them their stop times."""
-        program, tree, goal = self.program, self.goal.tree, self.goal
         gain: dict[int, int] = {}
-        for n in range(len(program.users)):
-            mine = np.flatnonzero(program.pair_users == n)
-            entries = {int(model.tasks[p]): float(self.worth[p]) for p in mine if model.tasks[p] >= 0}
-            if before is not None:
-                entries |= {int(before.tasks[p]): -float(self.worth[p]) for p in mine if before.tasks[p] >= 0}
+        for n in range(len(self.program.users)):
+            entries = self._worths(n, model, 1.0) | ({} if before is None else self._worths(n, before, -1.0))
             if model.rising[n]:
                 gain[n] = rows.column()
                 rows.row(entries | {gain[n]: -1.0}, lower=0.0, upper=0.0)
             elif entries and not self.at_once:
                 rows.row(entries, lower=0.0, upper=0.0)
+        self._stop_times(rows, model, gain)
+
+    def _worths(self, n: int, model: PartModel, sign: float) -> dict[int, float]:
+        """Return what a user has in a part, as a sum of columns."""
+        mine = np.flatnonzero((self.program.pair_users == n) & (model.tasks >= 0))
+        return {int(model.tasks[p]): sign * float(self.worth[p]) for p in mine}
+
+    def _stop_times(self, rows: Rows, model: PartModel, gain: dict[int, int]) -> None:
+        """Add the stop times of a part, of the columns of what users gain in it."""
+        tree, goal = self.goal.tree, self.goal
         active = goal.active(model.rising)
         sums: dict[int, int] = {}
         children: dict[int, list[tuple[int, float]]] = {}  # gain column and weight of each child that rises

@@ -18,7 +18,7 @@ import numpy as np
 
 import fairopt as fo
 
-__all__ = ["best_ends", "best_whole_tasks", "feasible", "shares_of_a_task"]
+__all__ = ["best_ends", "best_whole_tasks", "best_within_rules", "feasible", "guaranteed", "shares_of_a_task"]
 
 Tasks = tuple[int, ...]
 
@@ -35,6 +35,28 @@ class Agent:
     def users(self) -> set[int]:
         """Return all users below."""
         return {self.user} if self.user is not None else {n for child in self.children for n in child.users()}
+
+
+def guaranteed(seed: int) -> fo.Instance:
+    """One resource: guarantees of queues and users, tiers, weights of 0."""
+    rng = np.random.default_rng(1000 + seed)
+    queues = []
+    for q in range(3):
+        parent = None if q < 2 or rng.random() < 0.4 else f"q{int(rng.integers(0, 2))}"
+        guarantee = {"r0": int(rng.integers(1, 5))} if rng.random() < 0.6 else {}
+        tier = int(rng.integers(0, 2)) if parent is None and rng.random() < 0.4 else 0
+        queues.append(fo.Queue(f"q{q}", parent, weight=int(rng.integers(0, 3)), guarantee=guarantee, tier=tier))
+    users = int(rng.integers(2, 5))
+    return fo.Instance(
+        rng.integers(3, 6, (int(rng.integers(1, 3)), 1)),
+        rng.integers(1, 3, (users, 1)),
+        weights=rng.integers(0, 3, users),
+        tasks=np.where(rng.random(users) < 0.3, rng.integers(1, 4, users), np.inf),
+        guarantees=np.where(rng.random(users) < 0.25, 1, 0),
+        queues=queues,
+        queue_of=[None if rng.random() < 0.2 else f"q{int(rng.integers(0, 3))}" for _ in range(users)],
+        resources=["r0"],
+    )
 
 
 def shares_of_a_task(instance: fo.Instance) -> list[Fraction]:
@@ -218,3 +240,32 @@ def best_ends(instance: fo.Instance, ends: set[Tasks]) -> set[Tasks]:
         best = after
     chosen = {tasks: times for tasks, times in best.items() if tuple(map(int, tasks)) in ends}
     return {tasks for tasks, times in chosen.items() if times == max(chosen.values())}
+
+
+def best_within_rules(instance: fo.Instance, obeys: Callable[[Tasks], bool]) -> tuple[list[list[Fraction]], set[Tasks]]:
+    """Return the best sorted stop times of each part, and the tasks at the end of least share in all, where each part obeys the rules.
+
+    Shares of the filling, as tasks, are at most what a user has; who does not rise keeps its own. In a part of guarantees their amounts are
+    at most the guarantees, or the least that the shares so far and the rules allow, one guarantee after the other.
+    """
+    share, use = shares_of_a_task(instance), [float(d) for d in instance.demands[:, 0]]
+    possible = [tasks for tasks in feasible(instance) if obeys(tasks)]
+    reached, best_times, ends = {(0,) * instance.n_users}, list[list[Fraction]](), set[Tasks]()
+    for part in parts_of(instance):
+        users, best, keep = part.users(), list[Fraction](), set[Tasks]()
+        ways = [(before, tasks) for before in reached for tasks in possible if all(b <= x for b, x in zip(before, tasks, strict=True))]
+        for below, most in part.bounds:
+            held = [sum(use[n] * tasks[n] for n in below) for _, tasks in ways]
+            ways = [way for way, amount in zip(ways, held, strict=True) if amount <= max(most, min(held))]
+        for before, tasks in ways:
+            times = sorted(stop_times(part.agents, {n: (tasks[n] - before[n]) * share[n] for n in users}).values())
+            now = tuple(x if n in users else b for n, (b, x) in enumerate(zip(before, tasks, strict=True)))
+            if not keep or times > best:
+                best, keep, ends = times, {now}, {tasks}
+            elif times == best:
+                keep.add(now)
+                ends.add(tasks)
+        reached = keep
+        best_times.append(best)
+    least = min((sum(s * x for s, x in zip(share, tasks, strict=True)) for tasks in ends), default=Fraction(0))
+    return best_times, {tasks for tasks in ends if sum(s * x for s, x in zip(share, tasks, strict=True)) == least}

@@ -80,15 +80,41 @@ def test_a_queue_may_hold_its_guarantee_where_it_wants() -> None:
 
 
 def test_what_is_refused() -> None:
-    """Weights of queues, tiers, and whole tasks."""
+    """Weights of queues, tiers, and whole tasks of goals that are not linear."""
     with pytest.raises(fo.Unsupported, match="not their weights"):
         fo.solve(lab(6).replace(queues=[fo.Queue("lab", weight=2, guarantee={"gpu": 6})]), "efficiency")
     with pytest.raises(fo.Unsupported, match="not their tiers"):
         fo.solve(lab(6).replace(queues=[fo.Queue("lab", tier=1, guarantee={"gpu": 6})]), "efficiency")
     with pytest.raises(fo.Unsupported, match="whole tasks"):
-        fo.solve(lab(6), "efficiency", integral=True)
-    with pytest.raises(fo.Unsupported, match="in floats alone"):
-        fo.solve(lab(6), "proportional", exact=True)
+        fo.solve(lab(6), "proportional", integral=True)
+
+
+def test_rules_come_before_guarantees() -> None:
+    """9 GPUs: a is guaranteed 4 tasks, of which a rule allows 2. The stages obey it, so that the rows can be met."""
+    pool = fo.Instance([[9]], [[1], [1]], users=["a", "b"], resources=["gpu"], guarantees=[4, 0], rules=["x[a] <= 2"])
+    for notion in ("efficiency", "proportional", "fds", "gfj"):
+        np.testing.assert_allclose(fo.solve(pool, notion).tasks_per_user, [2, 7], rtol=1e-9)
+        np.testing.assert_allclose(fo.solve(pool, notion, exact=True).tasks_per_user, [2, 7], rtol=1e-9)
+
+
+def test_whole_tasks_keep_what_whole_stages_gave() -> None:
+    """13 GPUs on two servers, tasks of a take 2: of the 7 that a is guaranteed it can hold 6, and of the rest most tasks are b's."""
+    names: dict[str, Any] = {"users": ["a", "b"], "resources": ["gpu"]}
+    pool = fo.Instance([[7], [6]], [[2], [1]], queues=[fo.Queue("q", guarantee={"gpu": 7})], queue_of=["q", None], **names)
+    found = fo.solve(pool, "efficiency", integral=True)
+    assert found.tasks_per_user.tolist() == [3, 7]
+    ruled = fo.solve(pool.replace(rules=["x[b] <= 2 * x[a]"]), "efficiency", integral=True)
+    assert ruled.tasks_per_user.tolist() == [3, 6]
+    program = fo.formulate(pool, "efficiency", integral=True)
+    assert fo.solve(program).tasks_per_user.tolist() == [3, 7]
+
+
+def test_fractions_keep_guarantees_of_goals_with_a_gradient() -> None:
+    """6 of 9 tasks are guaranteed: proportional fairness would give 4.5. A third of a task is no float."""
+    given: dict[str, Any] = {"guarantees": [F(17, 3), 0], "users": ["a", "b"], "resources": GPU}
+    found = fo.solve(fo.Instance([[9]], [[1], [1]], **given), "proportional", exact=True).exact
+    assert found is not None
+    assert found.tasks_per_user.tolist() == [F(17, 3), F(10, 3)]
 
 
 def test_the_answer_is_that_of_an_oracle_in_fractions() -> None:

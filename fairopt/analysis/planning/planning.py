@@ -19,7 +19,8 @@ from fairopt.program import Program
 from fairopt.results import options_of
 from fairopt.solvers.backend import Deadline
 from fairopt.solving import formulate, solve
-from fairopt.solving.formulation import expanded, notion_of
+from fairopt.solving.formulation import notion_of
+from fairopt.solving.single_servers import expanded
 from fairopt.specs import written
 from fairopt.wording import joined, named, plural
 

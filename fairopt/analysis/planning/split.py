@@ -144,9 +144,8 @@ class Split:
         goal = self.program.goal
         if not isinstance(goal, TreeFilling):
             return goal
-        return replace(
-            goal, parts=tuple(part if part.extra is None else replace(part, extra=self._over(part.extra)) for part in goal.parts)
-        )
+        parts = tuple(part if part.extra is None else replace(part, extra=self._over(part.extra)) for part in goal.parts)
+        return replace(goal, parts=parts, rules_at_end=True)
 
     def _over(self, limits: Limits) -> Limits:
         """Return limits of pairs over the columns."""

@@ -55,7 +55,7 @@ from fairopt.program.queue_limits import limit_rows
 from fairopt.program.stated_rows import with_rows
 from fairopt.solvers import seconds_of_a_level
 from fairopt.solving import formulate, solve, without_remarks
-from fairopt.solving.formulation import expanded
+from fairopt.solving.single_servers import expanded
 from fairopt.wording import duration, figure, joined, plural
 
 __all__ = ["NAME", "check"]

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from queue_oracle import with_orders
-from reference.whole_tree import best_whole_tasks
+from reference.whole_tree import best_whole_tasks, guaranteed
 
 import fairopt as fo
 from fairopt.errors import Unsupported
 from fairopt.program import TreeFilling
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.via_highs.whole_tree import _Filling, solve_whole_tree
+from fairopt.solvers.via_highs.whole_tree import Filling, solve_whole_tree
 from fairopt.solving import formulate
 
 
@@ -40,28 +40,6 @@ def surplus(seed: int) -> fo.Instance:
         queues=queues,
         queue_of=[None if rng.random() < 0.3 else f"q{int(rng.integers(0, len(queues)))}" for _ in range(users)],
         resources=["r0", "r1"],
-    )
-
-
-def guaranteed(seed: int) -> fo.Instance:
-    """One resource: guarantees of queues and users, tiers, weights of 0."""
-    rng = np.random.default_rng(1000 + seed)
-    queues = []
-    for q in range(3):
-        parent = None if q < 2 or rng.random() < 0.4 else f"q{int(rng.integers(0, 2))}"
-        guarantee = {"r0": int(rng.integers(1, 5))} if rng.random() < 0.6 else {}
-        tier = int(rng.integers(0, 2)) if parent is None and rng.random() < 0.4 else 0
-        queues.append(fo.Queue(f"q{q}", parent, weight=int(rng.integers(0, 3)), guarantee=guarantee, tier=tier))
-    users = int(rng.integers(2, 5))
-    return fo.Instance(
-        rng.integers(3, 6, (int(rng.integers(1, 3)), 1)),
-        rng.integers(1, 3, (users, 1)),
-        weights=rng.integers(0, 3, users),
-        tasks=np.where(rng.random(users) < 0.3, rng.integers(1, 4, users), np.inf),
-        guarantees=np.where(rng.random(users) < 0.25, 1, 0),
-        queues=queues,
-        queue_of=[None if rng.random() < 0.2 else f"q{int(rng.integers(0, 3))}" for _ in range(users)],
-        resources=["r0"],
     )
 
 
@@ -202,7 +180,7 @@ def test_a_time_limit_leaves_the_best_found() -> None:
     assert exact.levels[0].part == "the guarantees"
 
     for programs in range(3):
-        filling = _Filling(program, program.goal, Deadline(None))
+        filling = Filling(program, program.goal, Deadline(None))
         run, left = filling._run, [programs]
 
         def some(rows: Any, maximise: Any, run: Any = run, left: list[int] = left, filling: Any = filling) -> None:
