@@ -52,7 +52,8 @@ _ROUNDING = 1e-15  # of the terms of a sum
 _REGULAR = 1e-12  # in the corner of the equations
 _REFINEMENTS = 3
 _PIVOT = 0.01  # of the largest number of a column: a smaller number on the diagonal is no pivot
-_NEXT_POWER = 1.25  # times the power before
+_NEXT_POWER = 1.25  # times the power before; its root where the steps do not reach that optimum
+_LEAST_NEXT_POWER = 1.01
 _LEAST = 1e-6  # with which slacks, columns and prices begin, in units of their own
 
 
@@ -106,10 +107,16 @@ def polish_along_powers(program: Program, solution: Solution) -> Solution | None
     goal = program.goal
     if not isinstance(goal, AlphaFair) or goal.alpha <= 1:
         return None
-    power, near = 1.0, polish_ruled(replace(program, goal=replace(goal, alpha=1.0)), solution)
+    power, near, factor = 1.0, polish_ruled(replace(program, goal=replace(goal, alpha=1.0)), solution), _NEXT_POWER
     while near is not None and power < goal.alpha:
-        power = min(power * _NEXT_POWER, goal.alpha)
-        near = polish_ruled(replace(program, goal=replace(goal, alpha=power)), near)
+        further = min(power * factor, goal.alpha)
+        found = polish_ruled(replace(program, goal=replace(goal, alpha=further)), near)
+        if found is not None:
+            power, near = further, found
+        elif factor < _LEAST_NEXT_POWER:
+            return None
+        else:
+            factor **= 0.5
     return near and (polish_ruled(program, near) or near)
 
 

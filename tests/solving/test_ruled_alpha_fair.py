@@ -105,3 +105,17 @@ def test_what_does_not_obey_says_so() -> None:
     program = fo.formulate(LAB, "bbf").with_rule("twice", {("a", "s"): 1, ("b", "s"): -2}, ">=", 0)
     with pytest.raises(fo.Unsupported, match='rule "twice"'):
         fo.solve(program)
+
+
+@pytest.mark.parametrize("seed", [1, 6])
+def test_large_powers_are_reached_in_small_steps(seed: int) -> None:
+    """alpha = 20: what a richer user pays is a billionth of what the poorest pays, and steps of a quarter of the power are too long."""
+    instance = instance_with_rules(seed)
+    found = fo.solve(instance, "proportional", alpha=20)
+    program = fo.formulate(instance, "proportional", alpha=20)
+    _, rows, right = rows_of(program)
+    utility = program.per_user(program.utilities * found.tasks[program.pair_users, program.pair_servers])
+    worth = (instance.weights * (utility / utility.min()) ** -20)[program.pair_users] * program.utilities
+    now = float((instance.weights * (utility / utility.min()) ** -20 * utility).sum())
+    assert largest(worth / now, rows, right) == pytest.approx(1, abs=1e-7)
+    assert found.certificate.worst <= 1e-8

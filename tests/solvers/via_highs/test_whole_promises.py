@@ -7,6 +7,9 @@ import pytest
 from reference.whole_tree import best_within_rules, feasible, guaranteed
 
 import fairopt as fo
+from fairopt.program import TreeFilling
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.via_highs.whole_promises import solve_whole_promises
 
 
 @pytest.mark.parametrize("first", range(0, 30, 6))
@@ -63,6 +66,15 @@ def test_of_many_tasks_they_are_divisible_tasks_rounded(rules: list[str]) -> Non
     )
     whole, divisible = (fo.solve(pool, "drfh", integral=integral).tasks_per_user for integral in (True, False))
     np.testing.assert_allclose(whole, divisible, atol=4)
+
+
+def test_the_tasks_of_every_part_obey_the_rules() -> None:
+    """a is guaranteed 4 of 13 GPUs, c 3, and must have 5 by rule: the part of the guarantees gives 4 and 5, and a and b gain 2 each then."""
+    pool = fo.Instance([[13]], [[1]] * 3, users=list("abc"), resources=["gpu"], guarantees=[4, 0, 3], rules=["x[c] == 5", "x[b] <= x[a]"])
+    program = fo.formulate(pool, "drfh", integral=True)
+    assert isinstance(program.goal, TreeFilling)
+    found = solve_whole_promises(program, program.goal, Deadline(None))
+    assert [program.per_user(x).tolist() for x in found.parts] == [[4, 0, 5], [6, 2, 5]]
 
 
 def test_nobody_has_what_neither_the_filling_nor_a_rule_gives() -> None:
