@@ -69,7 +69,7 @@ def test_of_many_tasks_they_are_divisible_tasks_rounded(rules: list[str]) -> Non
 
 
 def test_the_tasks_of_every_part_obey_the_rules() -> None:
-    """a is guaranteed 4 of 13 GPUs, c 3, and must have 5 by rule: the part of the guarantees gives 4 and 5, and a and b gain 2 each then."""
+    """a is guaranteed 4 of 13 GPUs, c 3, and must have 5 by rule: guarantees give 4 and 5, and then a and b gain 2 each."""
     pool = fo.Instance([[13]], [[1]] * 3, users=list("abc"), resources=["gpu"], guarantees=[4, 0, 3], rules=["x[c] == 5", "x[b] <= x[a]"])
     program = fo.formulate(pool, "drfh", integral=True)
     assert isinstance(program.goal, TreeFilling)
