@@ -91,6 +91,7 @@ class Changed:
         self._source = source
         self.data: Any = dict(source.data) if isinstance(source.data, dict) else {}
         self._origin: dict[str, list[int | None]] = {}
+        self._changes: list[_Change] = []
         for kind in ENTRIES:
             entries = self.data.get(kind, [])
             if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
@@ -98,13 +99,8 @@ class Changed:
             if entries or kind in self.data:
                 self.data[kind] = [*entries]
             self._origin[kind] = [*range(len(entries))]
-        self._changes: list[_Change] = []
-        given = (
-            changes.items()
-            if isinstance(changes, Mapping)
-            else ((text, ...) for text in ([changes] if isinstance(changes, str) else changes))
-        )
-        for text, value in given:
+        listed = [changes] if isinstance(changes, str) else changes
+        for text, value in listed.items() if isinstance(listed, Mapping) else ((text, ...) for text in listed):
             change = self._parsed(text, value)
             self._changes.append(change)
             self._apply(change)
@@ -119,7 +115,7 @@ class Changed:
         return tuple(getattr(self._source, "doubts", ()))
 
     def place(self, path: Path) -> str:
-        """Return the file and the change that a part of the document is from, or else its line."""
+        """Return the file and the change that a part of the document is from, else its line."""
         kind = path[0] if path else ""
         names = _names(self.data, path)
         for change in reversed(self._changes):
@@ -129,7 +125,8 @@ class Changed:
         if len(path) > 1 and kind in self._origin:
             origin = self._origin[kind][path[1]]
             path = path[:1] if origin is None else (kind, origin, *path[2:])
-        return f"{self._source.place(path)} with {joined([brief(change.text) for change in self._changes], 3)}"
+        changed = f" with {joined([brief(change.text) for change in self._changes], 3)}" if self._changes else ""
+        return f"{self._source.place(path)}{changed}"
 
     def literal(self, path: Path) -> str | None:
         """Return a scalar as it was written, where it is not changed."""

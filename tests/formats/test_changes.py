@@ -290,3 +290,16 @@ def test_moving_somebody_out_of_a_limit_is_refused(tmp_path: Path) -> None:
     """That is a change of its own, so the limit may be a mistake."""
     fo.save(fo.load(QUEUES).replace(limits=[fo.Limit("one", 9, queues=["guests"])]), tmp_path / "limited.yaml")
     assert 'limit "one": it selects nobody' in refusal("users.visitor.queue=teaching", file=str(tmp_path / "limited.yaml"))
+
+
+@pytest.mark.parametrize("part", ["servers: {new: {capacity: {cpu: 4}}}\nusers: []", "servers: []\nusers: [a]", "servers: 4\nusers: []"])
+def test_a_document_of_another_shape_is_refused_as_without_changes(part: str, tmp_path: Path) -> None:
+    """Nobody can change an entry where entries are no list; the message is that of the file itself."""
+    path = tmp_path / "lab.yaml"
+    path.write_text(f"resources: [cpu]\n{part}\n")
+    said = []
+    for changes in ((), ["users.a.weight=2"]):
+        with pytest.raises(fo.InvalidInstance) as refused:
+            fo.load(path, changes=changes)
+        said.append(str(refused.value))
+    assert said[0] == said[1]
