@@ -10,6 +10,7 @@ Each heuristic bounds the weighted share of one user (counted as the notion that
   over the users who may run there, and nobody gets less unless it has no more tasks. With demands of all resources there is no other level.
 * a leximin of shares (`fairopt.analysis.bounds.enclosures.SHARES`), alone or of each of several parts of users on an equal part of every
   server, as `fairopt.BASELINES` "pop" splits them: what `fairopt.analysis.bounds.levels` says of the part.
+* "geometric-binning" of one of these: `fairopt.analysis.bounds.binned`.
 * "efficiency": an optimum of a linear program. Every x that keeps the rows, for which prices exist that keep the rows of the dual and cost
   no more than x is worth, is considered, with each row relaxed to the whole box; so every answer is. Prices are at most what the total is
   worth at most over the capacity.
@@ -23,6 +24,7 @@ from typing import Protocol
 
 import numpy as np
 
+from fairopt.analysis.bounds.binned import binned
 from fairopt.analysis.bounds.boxes import Box, Ranges
 from fairopt.analysis.bounds.enclosures import SHARES, Enclosure
 from fairopt.analysis.bounds.filled import Polytope, at_most
@@ -32,6 +34,8 @@ from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.models import Notion
 from fairopt.scheduling.baselines import Baseline, Case
+from fairopt.scheduling.baselines.equal_binning import EqualBinning
+from fairopt.scheduling.baselines.geometric_binning import GeometricBinning
 from fairopt.scheduling.baselines.pop import POP
 
 __all__ = ["KNOWN", "Heuristic", "LargestTotal", "LeximinOfParts", "PerServer", "Slices", "bounded"]
@@ -236,10 +240,16 @@ def bounded(notion: Notion, baseline: Baseline | None, box: Box) -> Heuristic | 
             raise Unsupported('a bound is known for "pop" with one deal of whole users; leave split out')
         dealt = baseline.dealt(Case.of(box.at(box.ranges.low), notion, "rdm"))
         return LeximinOfParts(notion, tuple(map(int, dealt.argmax(axis=1))), baseline.parts)
+    if isinstance(baseline, GeometricBinning) and notion.name in SHARES:
+        return binned(notion, baseline, box)
+    if isinstance(baseline, EqualBinning):
+        raise Unsupported(
+            f'no bound is known for "{baseline.name}", whose bins end at other levels in every instance; use geometric-binning with first'
+        )
     if baseline is not None:
         return None
     return LeximinOfParts(notion, (0,) * box.instance.n_users) if notion.name in SHARES else known.get(notion.name)
 
 
-KNOWN = ("uniform", "per-server-drf", "efficiency", *SHARES, "drfh:pop", "drfh:first-fit")
-"""Heuristics that have a bound, as they are asked for; "pop" and placements also of the other notions of shares."""
+KNOWN = ("uniform", "per-server-drf", "efficiency", *SHARES, "drfh:pop", "drfh:geometric-binning", "drfh:first-fit")
+"""Heuristics that have a bound, as they are asked for; baselines and placements also of the other notions of shares."""
