@@ -12,7 +12,7 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
-from fairopt.instance.by_server import counted_amounts, refuse_by_server
+from fairopt.instance.by_server import counted_amounts
 from fairopt.instance.keeping import Keeping
 from fairopt.models import Notion, ShareNotion
 from fairopt.models.share_notion import dominant_share
@@ -65,9 +65,6 @@ def queues_of(
     leaf = np.arange(instance.n_users) if leaf is None else leaf
     held = instance if held is None else held
     kept = KeptParts.of(instance)
-    if kept is not None:
-        what = "a greedy schedule keeps guarantees that a lending limit does not lend by tasks that are the same everywhere"
-        refuse_by_server(held, what, "use fairopt.solve, or leave the lending limits out")
     columns = _Columns(instance, held.demands_by_kind[:, 0], leaf)
     accounts, entries = _of_limits(instance, columns, leaf, held)
     everywhere, everybody = np.ones(instance.n_servers, bool), np.ones(instance.n_users, bool)
@@ -78,7 +75,8 @@ def queues_of(
             account = _Account(Kind.GUARANTEE, node, row.resource, row.bound, row.servers, row.users)
             accounts.append(_worked(account, len(accounts), held, leaf, entries))
     for number, keeping in enumerate(() if kept is None else kept.keepings):
-        accounts += _of_keeping(keeping, number, len(accounts))
+        for account in _of_keeping(keeping, number, len(accounts)):
+            accounts.append(_counted(account, len(accounts), held, leaf, entries))
     plain_parts = safe_ratio(seen.demands, seen.total_capacity) if share == "dominant" else None
     return Queues(
         parent=tree.parent,
@@ -176,7 +174,7 @@ def _counted(account: _Account, number: int, held: Instance, leaf: IntArray, ent
     each = held.demands_by_kind[:, :, r][:, held.kind_of]
     users, rows = np.nonzero(account.users[leaf][:, None] & account.rows & (each > 0).astype(bool))
     entries.append((np.full(users.size, number), users, rows, each[users, rows]))
-    return account._replace(resource=0, users=np.zeros(account.users.size, bool))
+    return account._replace(users=np.zeros(account.users.size, bool))
 
 
 def _worked(account: _Account, number: int, held: Instance, leaf: IntArray, entries: list[_Entries]) -> _Account:

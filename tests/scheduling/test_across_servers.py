@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from instances import decimal_tree, instance_in_queues, instance_of_everything
 from queue_oracle import random_tree
+from reference.kept import all_rows
 from reference.limited import limited_cluster, schedule_within
 from reference.named_limits import rows_of_limits, with_limits
 
@@ -170,5 +171,39 @@ def test_a_guarantee_counts_the_least_that_work_takes() -> None:
         assert found.trace.users.tolist() == [0] * 6 + [1] * 2
         assert found.tasks.astype(float).tolist() == [[2, 4], [0, 2]]
     lending = cluster.replace(queues=[fo.Queue("chemistry", guarantee={"gpu": 4}, lending_limit={"gpu": 0}), fo.Queue("others")])
-    with pytest.raises(fo.Unsupported, match="leave the lending limits out"):
-        fo.schedule(lending, "cdrf")
+    idle = lending.replace(tasks=[1, np.inf])
+    for exact in (False, True):  # chemistry keeps 4 of 12 GPUs, of which its only task takes 1: others may have 8
+        assert fo.schedule(idle, "cdrf", exact=exact).tasks_per_user.astype(float).tolist() == [1, 8]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_queues_keep_where_tasks_take_other_amounts_elsewhere(seed: int) -> None:
+    """No row of the family is exceeded, by brute force, and nobody's next task fits anywhere; fractions decide the same."""
+    rng = np.random.default_rng(seed)
+    plain = instance_in_queues(seed)
+    elsewhere = rng.integers(0, 4, (plain.n_users, plain.n_servers, plain.n_resources))
+    elsewhere[..., 0] += elsewhere.sum(axis=2) == 0
+    speeds = rng.choice([0.5, 1.0, 2.0], (plain.n_users, plain.n_servers)) if seed % 2 else None
+
+    def keeps(queue: Any) -> Any:
+        own = {"quotas": [keeps(each) for each in queue.quotas], "weight": 1.0} if isinstance(queue, fo.Queue) else {}
+        return replace(queue, limit={}, lending_limit={name: amount // 3 for name, amount in queue.guarantee.items()}, **own)
+
+    keeping = [keeps(queue) for queue in plain.queues]
+    bare = {"weights": None, "guarantees": None, "queues": keeping, "counts": None, "eligibility": None}
+    pool = plain.replace(demands=elsewhere, speeds=speeds, **bare)
+    options: dict[str, Any] = {"placement": ("first-fit", "best-fit", "fastest")[seed % 3], "record": True}
+    found, exact = (fo.schedule(pool, "cdrf", exact=exact, **options) for exact in (False, True))
+    assert found.trace.users.tolist() == exact.trace.users.tolist()
+    assert found.trace.servers.tolist() == exact.trace.servers.tolist()
+    taken = np.moveaxis(pool.demands_by_kind[:, pool.kind_of], 2, 0)  # (resources, users, servers)
+    rows = [
+        (taken[r] * (np.arange(pool.n_servers) == i), pool.capacities[i, r]) for r in range(pool.n_resources) for i in range(pool.n_servers)
+    ]
+    for row in all_rows(pool, float):
+        counts = np.isin(np.arange(pool.n_users), row.users)[:, None] & np.isin(np.arange(pool.n_servers), row.servers)
+        rows.append((taken[row.resource] * counts, row.bound))
+    for use, bound in rows:
+        assert (use * found.tasks).sum() <= bound + 1e-9
+    for n, i in np.argwhere(pool.eligibility & (found.tasks_per_user < pool.tasks)[:, None]):
+        assert any((use * found.tasks).sum() + use[n, i] > bound + 1e-9 for use, bound in rows if use[n, i] > 0)
