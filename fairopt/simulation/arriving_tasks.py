@@ -16,7 +16,9 @@ relaxation: no scheduler can allocate more, even if it knows the future tasks. P
 *cards* (``cards="gpu"``). Then a task that demands less than one card lies on a single card, and a larger task takes whole cards. The bound
 ignores the cards and adds up fractions.
 
-Demands and speeds by server are refused: what is allocated would grow if tasks ran where they take more.
+Where demands or speeds differ by server, a task that runs counts as in a guarantee: by its work, each unit as the least of the resource
+that it takes where it may run (`fairopt.instance.by_server.counted_amounts`). So what is allocated does not grow if tasks run where they
+take more. A task that arrives counts what it would where it counts most: that is d[n,r] above.
 
 The figure is that of Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent", USENIX
 ATC 2023, for a cluster of GPUs: the allocated GPUs against the GPUs that tasks have demanded.
@@ -39,7 +41,7 @@ import numpy as np
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, require_instance
 from fairopt.instance.aggregation import number_distinct
-from fairopt.instance.by_server import refuse_by_server
+from fairopt.instance.by_server import as_given, counted_amounts
 from fairopt.instance.packing_rules import as_limits
 from fairopt.instance.tolerances import FITS, SAME
 from fairopt.processes.crew import check_workers, run
@@ -169,8 +171,6 @@ def arrivals(
 def _checked(instance: Instance, resource: str, cards: str | None, until: float, step: float) -> tuple[int, int | None]:
     """Check the arguments; return the position of the resource and of the resource in cards."""
     require_instance(instance)
-    what = "the allocation ratio adds up what tasks take, so a task would count more where it takes more"
-    refuse_by_server(instance, what, "simulate a trace instead, where work counts, or leave demands and speeds by server out")
     for name in (resource, cards):
         if name is not None and name not in instance.resources:
             hint = did_you_mean(str(name), instance.resources)
@@ -186,7 +186,7 @@ def _checked(instance: Instance, resource: str, cards: str | None, until: float,
             f"user {named(instance.users[endless[0]])} has {has}, and what arrives is a number of whole tasks; give each user one"
         )
     r = instance.resources.index(resource)
-    capacity, demand = float(instance.total_capacity[r]), float(instance.tasks @ instance.demands[:, r])
+    capacity, demand = float(instance.total_capacity[r]), float(instance.tasks @ _counted(instance, r).max(axis=1))
     if capacity == 0 or demand == 0:
         raise InvalidInstance(f"there is no {named(resource)} {'on any server' if capacity == 0 else 'in what any task asks for'}")
     number = float(instance.tasks.sum()) * max(1.0, until * capacity / demand)
@@ -225,14 +225,18 @@ class _Outcome:
 def _measure(cell: _Cell) -> _Outcome:
     """Let the tasks arrive in the order of one seed."""
     instance, capacity = cell.instance, cell.instance.total_capacity[cell.resource]
-    turns = _order(instance, cell.resource, float(cell.points[-1]) * capacity, np.random.default_rng(cell.seed))
-    demand = instance.demands[turns, cell.resource]
+    counted = _counted(instance, cell.resource)
+    of_task, row = counted.max(axis=1), np.repeat(np.arange(instance.n_servers), instance.counts.astype(np.int64))
+    turns = _order(instance, of_task, float(cell.points[-1]) * capacity, np.random.default_rng(cell.seed))
+    demand = of_task[turns]
     sums = _sums(demand)
     ends = np.searchsorted(sums, cell.points * capacity * (1 + SAME), side="right") - 1  # last moment with demand <= the point
-    placed = np.array([place_arrivals(instance, turns, placement, cards=cell.cards, seed=cell.seed) >= 0 for placement in cell.placements])
-    allocated = np.array([_sums(demand * one)[ends] for one in placed]) / capacity
-    # If a placement has turned no task away, the bound is the demand that has arrived: this allocation exists, and none can exceed it.
-    complete = np.array([_sums(~one & (demand > 0))[ends] == 0 for one in placed]).any(axis=0)
+    placed = [place_arrivals(instance, turns, placement, cards=cell.cards, seed=cell.seed) for placement in cell.placements]
+    given = [np.where(one >= 0, counted[turns, row[one]], 0.0) for one in placed]
+    allocated = np.array([_sums(one)[ends] for one in given]) / capacity
+    # If with a placement every task counts what it can, the bound is the demand that has arrived: this allocation exists, and none can
+    # exceed it.
+    complete = np.array([_sums(one < demand)[ends] == 0 for one in given]).any(axis=0)
     bound, residual = sums[ends] / capacity, 0.0
     program = _Bound(instance, cell.resource)
     for k in np.flatnonzero(~complete):
@@ -246,9 +250,14 @@ def _sums(values: FloatArray | BoolArray) -> FloatArray:
     return np.concatenate([[0.0], np.cumsum(values)])
 
 
-def _order(instance: Instance, resource: int, goal: float, rng: np.random.Generator) -> IntArray:
-    """Return the user of each arriving task, in order, until the tasks demand ``goal`` of the resource."""
-    demand = instance.demands[:, resource]
+def _counted(instance: Instance, resource: int) -> FloatArray:
+    """Return what a task counts where it runs, (users, servers)."""
+    everybody, everywhere = np.ones(instance.n_users, bool), np.ones(instance.n_servers, bool)
+    return np.asarray(counted_amounts(instance, everybody, everywhere, resource))
+
+
+def _order(instance: Instance, demand: FloatArray, goal: float, rng: np.random.Generator) -> IntArray:
+    """Return the user of each arriving task, in order, until the tasks demand ``goal``; ``demand`` is that of a task, (users,)."""
     takes_part = ~instance.zero_demand  # a task without demand always fits
     tasks = np.repeat(np.arange(instance.n_users), np.where(takes_part, instance.tasks, 0).astype(np.int64))
     rng.shuffle(tasks)
@@ -266,17 +275,21 @@ class _Bound:
     """The largest total of a resource over divisible allocations. Users with equal tasks are merged here, and equal servers by `solve`."""
 
     def __init__(self, instance: Instance, resource: int) -> None:
-        holds = _holds_a_whole_task(instance)
-        self.users = np.flatnonzero((instance.demands[:, resource] > 0) & holds.any(axis=1))  # all other users contribute 0
-        alike = [instance.demands[self.users], holds[self.users]]
+        counted, holds = _counted(instance, resource), _holds_a_whole_task(instance)
+        if instance.differs_by_server:
+            holds &= np.asarray(counted > 0, bool)
+        self.users = np.flatnonzero(((counted > 0) & holds).any(axis=1))  # all other users contribute 0
+        of_users = [instance.demands_by_kind[self.users], counted[self.users], holds[self.users]]
+        alike = [each.reshape(self.users.size, int(np.prod(each.shape[1:]))) for each in of_users]
         if instance.limits:  # which count users by name
             alike.append(self.users[:, None])
         self.shape = number_distinct(alike) if self.users.size else np.empty(0, np.int64)
         first = self.users[np.unique(self.shape, return_index=True)[1]]
-        self.worth = instance.demands[first, resource]
+        self.worth = counted[first].max(axis=1)
         self.instance = (
             instance.replace(
-                demands=instance.demands[first],
+                demands=as_given(instance.demands_by_kind[first], instance.kind_of),
+                speeds=counted[first] / self.worth[:, None] if instance.differs_by_server else None,
                 weights=self.worth,
                 eligibility=holds[first],
                 tasks=np.zeros(first.size),
@@ -297,13 +310,14 @@ class _Bound:
             return 0.0, 0.0
         tasks = np.bincount(self.shape, weights=arrived[self.users], minlength=self.worth.size)
         allocation = solve(self.instance.replace(tasks=tasks), "efficiency")
-        return float(self.worth @ allocation.tasks_per_user), float(allocation.certificate.worst)
+        return float(self.worth @ allocation.work), float(allocation.certificate.worst)
 
 
 def _holds_a_whole_task(instance: Instance) -> BoolArray:
     """Return whether each server can hold at least one whole task of each user, (users, servers)."""
     holds = instance.eligibility.copy()
-    holds &= np.asarray((instance.shared_demands <= instance.shared_capacity * (1 + FITS)).all(axis=1))[:, None]
-    for r in range(instance.n_server_resources):
-        holds &= instance.demands[:, r, None] <= instance.capacities[:, r] * (1 + FITS)
+    for r in range(instance.n_resources):
+        shared = r >= instance.n_server_resources
+        most = instance.total_capacity[r] if shared else instance.capacities[:, r]
+        holds &= np.asarray(instance.demands_by_kind[:, instance.kind_of, r] <= most * (1 + FITS), bool)
     return holds

@@ -12,19 +12,20 @@ import numpy as np
 
 from fairopt.instance.tolerances import FITS
 from fairopt.solvers.compiled import step
-from fairopt.solvers.filling.kernel.codes import COSINE, DOT, FIRST, L1, L2, LOOSEST, RANDOM
-from fairopt.solvers.filling.kernel.servers import next_score
+from fairopt.solvers.filling.kernel.codes import COSINE, DOT, FASTEST, FIRST, L1, L2, LOOSEST, RANDOM
+from fairopt.solvers.filling.kernel.servers import column_of, next_score
 
 __all__ = ["place_in_turn"]
 
 
 @step()
 def place_in_turn(  # type: ignore[no-untyped-def]
-    rule, turns, row, capacity, demand, eligible, asked, left, entries_from, account, of_server, amount, room, rng
+    rule, turns, row, capacity, demand, eligible, cost, asked, left, entries_from, account, of_server, amount, room, rng
 ):
     """Place one task of each user in ``turns``, in this order; return the single server of each task, -1 if it fits on none.
 
-    ``row`` is the row of each single server. ``asked`` is the demand of a task for cards (0: none, below 1: a fraction of one card, else
+    ``row`` is the row of each single server. ``demand``, ``cost`` and ``asked`` have one column for all rows, or one each. A unit of work
+    takes the part ``cost`` of the cluster. ``asked`` is the demand of a task for cards (0: none, below 1: a fraction of one card, else
     whole cards). ``left`` is the free fraction of each card of each server. Both are empty if no resource comes in cards.
 
     Accounts are what limits tasks across servers, or on each server beside its resources. Account j has ``room[j]`` left. A task of user n
@@ -46,6 +47,7 @@ def place_in_turn(  # type: ignore[no-untyped-def]
             capacity,
             demand,
             eligible,
+            cost,
             asked,
             left,
             free,
@@ -58,10 +60,11 @@ def place_in_turn(  # type: ignore[no-untyped-def]
         if i < 0:
             refused[n] = True
             continue
-        for r in range(demand.shape[1]):
-            free[i, r] -= demand[n, r]
-        if asked.size > 0 and asked[n] > 0.0:
-            _take(rule, left[i], asked[n])
+        taken = demand[n, column_of(demand, row[i])]
+        for r in range(taken.size):
+            free[i, r] -= taken[r]
+        if asked.size > 0 and asked[n, column_of(asked, row[i])] > 0.0:
+            _take(rule, left[i], asked[n, column_of(asked, row[i])])
         for e in range(first, last):
             room[account[e] + (i if of_server[e] else 0)] -= amount[e, row[i]]
         chosen[turn] = i
@@ -70,13 +73,14 @@ def place_in_turn(  # type: ignore[no-untyped-def]
 
 @step()
 def _choose(  # type: ignore[no-untyped-def]
-    rule, n, row, capacity, demand, eligible, asked, left, free, account, of_server, amount, room, rng
+    rule, n, row, capacity, demand, eligible, cost, asked, left, free, account, of_server, amount, room, rng
 ):
     best, lower, number = -1, math.inf, 0
     for i in range(row.size):
-        if not eligible[n, row[i]] or not _fits(free[i], capacity[row[i]], demand[n]):
+        taken = demand[n, column_of(demand, row[i])]
+        if not eligible[n, row[i]] or not _fits(free[i], capacity[row[i]], taken):
             continue
-        if asked.size > 0 and not _cards_fit(left[i], asked[n]):
+        if asked.size > 0 and not _cards_fit(left[i], asked[n, column_of(asked, row[i])]):
             continue
         if account.size > 0 and not _within(i, row[i], account, of_server, amount, room):
             continue
@@ -87,7 +91,7 @@ def _choose(  # type: ignore[no-untyped-def]
             if rng.random() * number < 1.0:
                 best = i
             continue
-        score = _score(rule, free[i], capacity[row[i]], demand[n])
+        score = cost[n, column_of(cost, row[i])] if rule == FASTEST else _score(rule, free[i], capacity[row[i]], taken)
         if score < lower:
             best, lower = i, next_score(score)
     return best

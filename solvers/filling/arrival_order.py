@@ -55,7 +55,7 @@ def check_arrivals(instance: Instance, placement: Placement | Chooser, cards: in
         raise Unsupported(
             f'"{placement.name}" chooses by the shares of several users, and tasks here come one by one; use "random" or "best-fit"'
         )
-    nothing = np.flatnonzero(instance.servable & ~instance.zero_demand & (instance.server_demands == 0).all(axis=1))
+    nothing = np.flatnonzero(instance.servable & ~instance.zero_demand & (_of_servers(instance) == 0).all(axis=(1, 2)))
     if nothing.size and Rule.SMALLEST_SHARE < placement.rule != Rule.FASTEST:
         raise Unsupported(
             f'user "{instance.users[nothing[0]]}" demands nothing of servers, so "{placement.name}" has nothing to compare them by; '
@@ -67,17 +67,17 @@ def check_arrivals(instance: Instance, placement: Placement | Chooser, cards: in
         raise Unsupported(f'cards are in servers, and "{instance.resources[cards]}" is shared by the whole cluster; leave cards out')
     if type(placement).prepare is not Placement.prepare:
         raise Unsupported(f'"{placement.name}" does not support cards; leave cards out')
-    name, of_server, of_task = instance.resources[cards], instance.capacities[:, cards], instance.demands[:, cards]
+    name, of_server, of_task = instance.resources[cards], instance.capacities[:, cards], instance.demands_by_kind[:, :, cards]
     odd = np.flatnonzero((of_server != np.round(of_server)) | (of_server > SETTINGS.most_cards))
     if odd.size:
         raise InvalidInstance(
             f'server "{instance.servers[odd[0]]}" has {exactly(of_server[odd[0]])} {name}, and cards are whole, at most '
             f"{SETTINGS.most_cards:,}; leave cards out, and parts of {name} add up"
         )
-    odd = np.flatnonzero((of_task > 1) & (of_task != np.round(of_task)))
-    if odd.size:
+    parts = np.argwhere((of_task > 1) & (of_task != np.round(of_task)))
+    if parts.size:
         raise InvalidInstance(
-            f'a task of user "{instance.users[odd[0]]}" asks for {exactly(of_task[odd[0]])} {name}; '
+            f'a task of user "{instance.users[parts[0, 0]]}" asks for {exactly(of_task[tuple(parts[0])])} {name}; '
             "a task takes a part of one card, or whole ones"
         )
     return placement
@@ -104,14 +104,14 @@ def place_arrivals(instance: Instance, turns: IntArray, placement: Placement, *,
     """
     check_arrivals(instance, placement, cards)
     seen = placement.prepare(instance)
-    counts = seen.counts.astype(np.int64)
+    counts, column = seen.counts.astype(np.int64), slice(None) if seen.demands_by_kind.shape[1] == 1 else seen.kind_of
     row = np.repeat(np.arange(counts.size), counts)
     # Each resource as a fraction of an average server: the result does not depend on units.
     scale = safe_ratio(counts.sum(), counts @ seen.capacities)
     scale[np.isinf(scale)] = 1.0
-    asked, left = np.empty(0), np.empty((0, 0))
+    asked, left = np.empty((0, 0)), np.empty((0, 0))
     if cards is not None:
-        asked = np.array(instance.demands[:, cards])
+        asked = np.ascontiguousarray(instance.demands_by_kind[:, column, cards])
         number = instance.capacities[row, cards]
         left = np.where(np.arange(int(number.max(initial=0)))[None, :] < number[:, None], 1.0, 0.0)
     return np.asarray(
@@ -121,8 +121,9 @@ def place_arrivals(instance: Instance, turns: IntArray, placement: Placement, *,
             np.ascontiguousarray(turns, dtype=np.int64),
             row,
             seen.capacities * scale,
-            seen.server_demands * scale,
+            np.ascontiguousarray(_of_servers(seen)[:, column]) * scale,
             seen.eligibility,
+            _cost_of_work(seen),
             asked,
             left,
             *_accounts(instance, row.size),
@@ -130,6 +131,19 @@ def place_arrivals(instance: Instance, turns: IntArray, placement: Placement, *,
             seconds=SETTINGS.seconds_of_arrival * len(turns) * row.size,
         )
     )
+
+
+def _of_servers(instance: Instance) -> FloatArray:
+    """Return what a task takes of the resources of servers, (users, kinds, resources of servers)."""
+    return np.asarray(instance.demands_by_kind[:, :, : instance.n_server_resources])
+
+
+def _cost_of_work(instance: Instance) -> FloatArray:
+    """Return the part of the cluster that a unit of work takes, (users, servers); one column of zeros where that is the same everywhere."""
+    if not instance.differs_by_server:
+        return np.zeros((instance.n_users, 1))
+    parts = safe_ratio(instance.demands_by_kind, instance.total_capacity).max(axis=2)[:, instance.kind_of]
+    return np.ascontiguousarray(safe_ratio(np.where(instance.eligibility, parts, 0.0), instance.speeds))
 
 
 def _accounts(instance: Instance, servers: int) -> tuple[IntArray, IntArray, BoolArray, FloatArray, FloatArray]:
@@ -154,8 +168,8 @@ def _accounts(instance: Instance, servers: int) -> tuple[IntArray, IntArray, Boo
     for each in instance.selections:
         if each.limit.each == "server":
             add(each.limit.bound, each.per_task(instance.kinds), each.servers, True)
-    for amount, demand in zip(instance.shared_capacity, instance.shared_demands.T, strict=True):
-        add(amount, demand, np.ones(instance.n_servers, bool), False)
+    for r, amount in enumerate(instance.shared_capacity, instance.n_server_resources):
+        add(amount, instance.kinds.per_task(r), np.ones(instance.n_servers, bool), False)
     order = np.argsort(np.array(users), kind="stable")[1:]
     first = np.searchsorted(np.array(users)[order], np.arange(instance.n_users + 1))
     return (

@@ -46,30 +46,43 @@ class Reference:
             "worst-fit": -sum(f, Fraction(0)),
         }[self.placement]
 
+    def cost(self, n: int, server: int) -> Fraction:
+        """Return the part of the cluster that a unit of work takes, rounded to the steps in which scores are compared."""
+        row, total = self.rows[server], [exact(c) for c in self.instance.total_capacity]
+        parts = [exact(d) / c for d, c in zip(self.instance.demands_by_row(n)[row], total, strict=True) if c]
+        return round(max(parts) / exact(self.instance.speeds[n, row]), 12)
+
     def put(self, n: int) -> int:
         """Place a task of user n, or return -1."""
-        every = [exact(d) for d in self.instance.demands[n]]
-        demand = every[: self.instance.n_server_resources]
+
+        def every(i: int) -> list[Fraction]:
+            return [exact(d) for d in self.instance.demands_by_row(n)[self.rows[i]]]
+
+        def demand(i: int) -> list[Fraction]:
+            return every(i)[: self.instance.n_server_resources]
 
         def rows(i: int) -> list[tuple[tuple[object, ...], Fraction, Fraction]]:
             queue = self.instance.queue_of[n]
-            return counted(self.instance, self.instance.users[n], queue, self.rows[i], i, every, exact)
+            return counted(self.instance, self.instance.users[n], queue, self.rows[i], i, every(i), exact)
 
-        asked = Fraction(0) if self.cards is None else demand[self.cards]
+        def asked_on(i: int) -> Fraction:
+            return Fraction(0) if self.cards is None else demand(i)[self.cards]
+
         fits = [
             i
             for i, row in enumerate(self.rows)
             if self.instance.eligibility[n, row]
-            and all(d <= f for d, f in zip(demand, self.free[i], strict=True))
-            and (asked == 0 or self.usable(i, asked))
+            and all(d <= f for d, f in zip(demand(i), self.free[i], strict=True))
+            and (asked_on(i) == 0 or self.usable(i, asked_on(i)))
             and all(self.held.get(key, Fraction(0)) + amount <= bound for key, amount, bound in rows(i))
         ]
         if not fits:
             return -1
-        best = min(fits, key=lambda i: (self.score(i, demand), i))
+        best = min(fits, key=lambda i: (self.cost(n, i) if self.placement == "fastest" else self.score(i, demand(i)), i))
+        asked = asked_on(best)
         for key, amount, _ in rows(best):
             self.held[key] = self.held.get(key, Fraction(0)) + amount
-        self.free[best] = [f - d for f, d in zip(self.free[best], demand, strict=True)]
+        self.free[best] = [f - d for f, d in zip(self.free[best], demand(best), strict=True)]
         if asked >= 1:
             for g in self.usable(best, asked):
                 self.left[best][g] = Fraction(0)

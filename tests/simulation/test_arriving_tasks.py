@@ -73,6 +73,27 @@ def test_every_task_goes_where_the_reference_puts_it(instance: fo.Instance, plac
     assert place(instance, turns, placement, cards) == [reference.put(n) for n in turns]
 
 
+def elsewhere(instance: fo.Instance, seed: int) -> fo.Instance:
+    """Return the cluster with tasks that take other amounts, and do other work, on other servers."""
+    rng = np.random.default_rng(seed)
+    shape = (instance.n_users, instance.n_servers)
+    amounts = np.broadcast_to(instance.demands[:, None], (*shape, instance.n_resources)).copy()
+    amounts[..., 0] *= rng.choice([0.0, 1.0, 1.0, 2.0], shape) if rng.random() < 0.8 else 1
+    amounts[..., 0] = np.where((amounts[..., 0] > 1) & (amounts[..., 0] % 1 > 0), 1, amounts[..., 0])
+    amounts[..., 1] *= rng.integers(1, 3, shape)
+    return instance.replace(demands=amounts, speeds=rng.choice([0.25, 0.5, 1.0, 2.0], shape), eligibility=instance.eligibility)
+
+
+@given(gpu_clusters(), st.sampled_from([*PLACEMENTS, "fastest"]), st.sampled_from([None, 0]), st.integers(0, 10_000))
+@settings(max_examples=60)
+def test_so_it_does_where_tasks_take_other_amounts_elsewhere(instance: fo.Instance, placement: str, cards: int | None, seed: int) -> None:
+    """Amounts, cards and speeds by server."""
+    other = elsewhere(instance, seed)
+    turns = np.random.default_rng(seed).permutation([n for n in range(other.n_users) for _ in range(int(other.tasks[n]))]).tolist()
+    reference = Reference(other, placement, cards)
+    assert place(other, turns, placement, cards) == [reference.put(n) for n in turns]
+
+
 @given(gpu_clusters(), st.sampled_from(PLACEMENTS), st.sampled_from([None, 0]), st.integers(0, 10_000))
 @settings(max_examples=60)
 def test_so_it_does_within_limits(instance: fo.Instance, placement: str, cards: int | None, seed: int) -> None:
@@ -166,18 +187,34 @@ def test_whole_cards_add_up(instance: fo.Instance, placement: str) -> None:
 # The figure ----------------------------------------------------------------------------------------------------------------------
 
 
+def what_counts(instance: fo.Instance, resource: int) -> np.ndarray:
+    """Return what a task counts where it runs: work, at the least of the resource that a unit of it takes; nothing where it takes none."""
+    counted = np.zeros((instance.n_users, instance.n_servers))
+    for n in range(instance.n_users):
+        taken = instance.demands_by_row(n)[:, resource]
+        if not instance.differs_by_server:
+            counted[n] = taken
+            continue
+        there = [i for i in range(instance.n_servers) if taken[i] > 0 and instance.eligibility[n, i]]
+        for i in there:
+            counted[n, i] = instance.speeds[n, i] * min(taken[j] / instance.speeds[n, j] for j in there)
+    return counted
+
+
 def bound_by_another_program(instance: fo.Instance, arrived: np.ndarray, resource: int) -> float:
     """The linear program with a column for each user and each row, as SciPy solves it."""
     n, k, m = instance.n_users, instance.n_servers, instance.n_resources
     rows = np.zeros((k * m + n, n * k))
+    taken = np.array([instance.demands_by_row(user) for user in range(n)])
     for user, server in itertools.product(range(n), range(k)):
-        rows[server * m : (server + 1) * m, user * k + server] = instance.demands[user]
+        rows[server * m : (server + 1) * m, user * k + server] = taken[user, server]
         rows[k * m + user, user * k + server] = 1.0
     limits = np.concatenate([(instance.counts[:, None] * instance.capacities).ravel(), arrived])
-    holds = instance.eligibility & (instance.demands[:, None, :] <= instance.capacities + 1e-9).all(axis=2)
+    holds = instance.eligibility & (taken <= instance.capacities + 1e-9).all(axis=2)
     upper = np.where(holds.ravel(), 1e9, 0.0)
-    worth = np.repeat(instance.demands[:, resource], k)
-    lowest = linprog(-worth, rows, limits, bounds=list(zip([0.0] * (n * k), upper.tolist(), strict=True))).fun
+    lowest = linprog(
+        -what_counts(instance, resource).ravel(), rows, limits, bounds=list(zip([0.0] * (n * k), upper.tolist(), strict=True))
+    ).fun
     assert lowest is not None
     return -float(lowest)
 
@@ -189,16 +226,20 @@ def turns_of(instance: fo.Instance, seed: int, number: int) -> list[int]:
     return tasks[:number].tolist()  # type: ignore[no-any-return]
 
 
-@given(gpu_clusters(), st.integers(0, 99))
+@given(gpu_clusters(), st.integers(0, 99), st.booleans())
 @settings(max_examples=40)
-def test_ratios_and_bounds(instance: fo.Instance, seed: int) -> None:
+def test_ratios_and_bounds(instance: fo.Instance, seed: int, differs: bool) -> None:
     """What arrives only grows; what is given out is the reference's, and never above the bound, which is another program's too."""
+    instance = elsewhere(instance, seed) if differs else instance
+    counted = what_counts(instance, 0)
+    if counted.max() == 0:
+        return
     capacity = instance.total_capacity[0]
     found = fo.arrivals(instance, "gpu", ["first-fit", "best-fit"], cards="gpu", seeds=[seed], until=1.3, step=0.13, workers=1)
     (arrived,), (bound,) = found.arrived, found.bound
     assert (np.diff(arrived) >= 0).all()
     assert (arrived <= found.points + 1e-9).all()
-    assert (found.points - arrived < instance.demands[:, 0].max() / capacity + 1e-9).all()
+    assert (found.points - arrived < counted.max() / capacity + 1e-9).all()
     assert (np.diff(bound) >= -1e-9).all()
     assert (bound <= np.minimum(arrived, 1.0) + 1e-9).all()
     for ratios in found.allocated.values():
@@ -208,13 +249,13 @@ def test_ratios_and_bounds(instance: fo.Instance, seed: int) -> None:
     every = turns_of(instance, seed, 10**6)
     for name in found.allocated:
         reference = Reference(instance, name, 0)
-        placed = [reference.put(n) >= 0 for n in every]
-        sums = np.concatenate([[0.0], np.cumsum(instance.demands[every, 0])]) / capacity
+        on = [reference.put(n) for n in every]
+        got = [counted[n, reference.rows[i]] if i >= 0 else 0.0 for n, i in zip(every, on, strict=True)]
+        sums = np.concatenate([[0.0], np.cumsum(counted.max(axis=1)[every])]) / capacity
         for k, point in enumerate(found.points):
             if point < sums[-1]:
                 number = int((sums <= point + 1e-12).sum()) - 1
-                given_out = sum(instance.demands[n, 0] for n, there in zip(every[:number], placed, strict=False) if there) / capacity
-                assert found.allocated[name][0, k] == pytest.approx(given_out)
+                assert found.allocated[name][0, k] == pytest.approx(sum(got[:number]) / capacity)
                 counts = np.bincount(every[:number], minlength=instance.n_users).astype(float)
                 assert bound[k] == pytest.approx(bound_by_another_program(instance, counts, 0) / capacity, abs=1e-9)
     assert found.residual <= 1e-9
