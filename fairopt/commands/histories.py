@@ -94,7 +94,8 @@ def history(
         str | None,
         typer.Option(
             metavar="N|all",
-            help="Judge this many random moments at which work waits, or every change (all). Default: every change, except in long logs.",
+            help="Judge this many random moments at which work waits, or every change (all). Default: as many as make the standard errors "
+            "of all shortfall and surplus at most 0.2 % of what was due.",
         ),
     ] = None,
     owners: Annotated[

@@ -125,7 +125,9 @@ class Moments:
     states: int
 
 
-def choose_moments(changes: Changes, windows: list[tuple[float, float]], edges: FloatArray, moments: int, seed: int) -> Moments:
+def choose_moments(
+    changes: Changes, windows: list[tuple[float, float]], edges: FloatArray, moments: int, seed: int, halvings: int = 0
+) -> Moments:
     """Choose the moments of windows.
 
     Parameters
@@ -134,6 +136,9 @@ def choose_moments(changes: Changes, windows: list[tuple[float, float]], edges: 
         Times at which pieces are cut.
     moments : int
         The most moments; 0 for all changes.
+    halvings : int
+        How often the parts of the time are halved after that. One half keeps the moment of its part, and the other one has a new one, so
+        that each half has a moment at a random time.
     """
     after = np.append(changes.times[1:], np.inf)
     contended = np.flatnonzero(changes.waits)
@@ -143,14 +148,15 @@ def choose_moments(changes: Changes, windows: list[tuple[float, float]], edges: 
         pieces.append((here, np.maximum(changes.times[here], first), np.minimum(after[here], last)))
     states = np.unique(np.concatenate([np.empty(0, np.int64), *(here for here, _, _ in pieces)])).size
     every = sum(here.size for here, _, _ in pieces)  # a change may reach into the next window, and is judged in both
-    most = moments or every
-    parts_of = _shared(most, np.array([float((right - left).sum()) for _, left, right in pieces]))
-    rng = np.random.default_rng(seed)
+    most = (moments << halvings) or every
+    parts_of = _shared(moments or every, np.array([float((right - left).sum()) for _, left, right in pieces]))
+    draws = np.random.default_rng(seed).spawn(len(windows))  # of each window, so that more moments of one change no other
     number, parts, exact = 0, [], []
     chosen: list[IntArray] = []
     for w, (here, left, right) in enumerate(pieces):
         length = right - left
-        part = max(2, int(parts_of[w])) if here.size else 0
+        first_part = max(2, int(parts_of[w])) if here.size else 0
+        part = first_part << halvings
         if most >= every or here.size <= part:
             exact.append(True)
             cuts = edges[(edges > left.min(initial=np.inf)) & (edges < right.max(initial=-np.inf))]
@@ -167,7 +173,7 @@ def choose_moments(changes: Changes, windows: list[tuple[float, float]], edges: 
             continue
         exact.append(False)
         before = np.concatenate([[0.0], np.cumsum(length)])
-        within = (np.arange(part) + rng.random(part)) * before[-1] / part
+        within = _random_times(first_part, halvings, draws[w]) * before[-1]
         own = np.clip(np.searchsorted(before, within, side="right") - 1, 0, here.size - 1)
         time = left[own] + (within - before[own])
         parts.append((np.arange(part) + number, time, np.full(part, before[-1] / part), np.full(part, w)))
@@ -183,6 +189,25 @@ def choose_moments(changes: Changes, windows: list[tuple[float, float]], edges: 
         exact=np.array(exact, bool),
         states=states,
     )
+
+
+def _random_times(parts: int, halvings: int, rng: np.random.Generator) -> FloatArray:
+    """Return a random time of each of so many equal parts of the time from 0 to 1, after these were halved so often.
+
+    Each halving keeps all times: a time is in one of the halves of its part, at random, and the other half has a new one.
+
+    >>> three, six = (_random_times(3, halvings, np.random.default_rng(0)) for halvings in (0, 1))
+    >>> np.floor(6 * six).tolist(), np.isin(three, six).tolist()
+    ([0.0, 1.0, 2.0, 3.0, 4.0, 5.0], [True, True, True])
+    """
+    times = (np.arange(parts) + rng.random(parts)) / parts
+    for _ in range(halvings):
+        parts *= 2
+        taken = np.floor(times * parts)
+        taken = np.clip(taken, np.arange(0, parts, 2), np.arange(1, parts, 2))  # on the border: rounding
+        other = 4 * np.arange(parts // 2) + 1 - taken
+        times = np.sort(np.concatenate([times, (other + rng.random(parts // 2)) / parts]))
+    return times
 
 
 def _shared(number: int, lengths: FloatArray) -> IntArray:

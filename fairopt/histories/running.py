@@ -20,7 +20,6 @@ History(drfh: 2 owners on 1 server, 3 h; shortfall 0.5 of 3 share-hours)
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 import time
@@ -29,18 +28,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from fairopt.clusters.clock import length_of, nice_step
+from fairopt.clusters.clock import length_of
 from fairopt.errors import InvalidInstance, NoSolution
 from fairopt.files.stores import Store
-from fairopt.histories.changes import changes_of, check_capacity, choose_moments, refuse_excess, streams_at_once
-from fairopt.histories.entitlement import Entitlement
+from fairopt.histories.changes import changes_of, check_capacity, refuse_excess
 from fairopt.histories.job_log import JobLog
-from fairopt.histories.judging import judge, request_of
 from fairopt.histories.reading import associated, cluster_of_log, read_cluster, read_log_file
 from fairopt.histories.received import received
 from fairopt.histories.result import History
+from fairopt.histories.sampling import judge_in_rounds
 from fairopt.histories.setting import Setting, setting_of
-from fairopt.instance import FloatArray, Instance
+from fairopt.instance import Instance
 from fairopt.instance.tolerances import NOTHING
 from fairopt.models import Notion
 from fairopt.processes.crew import Crew, check_workers
@@ -52,11 +50,7 @@ from fairopt.wording import plural
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LEAST", "WORK", "history"]
-
-WORK = 80_000  # streams in all moments that are judged, unless the caller says how many moments
-LEAST = 100  # moments at any rate
-_BINS = 200  # parts of the picture
+__all__ = ["history"]
 
 
 def history(
@@ -112,8 +106,9 @@ def history(
         Divide each period into windows of this length: seconds, or "1h", "7d". The last one is shorter.
     moments : int or "all", optional
         The most moments of contended time that are judged: every change if there are no more, else random ones, and then the shortfall and
-        the surplus have a standard error. Default: so many that 80,000 streams of tasks are in all of them together, and at least 100.
-        What is received is exact in any case.
+        the surplus have a standard error. Default: 100, then twice as many, and so on, until the standard errors of all shortfall and of
+        all surplus are at most 0.2 % of what was due while work waited, or 80,000 streams of tasks are in all moments together. What is
+        received is exact in any case.
     users : str, optional
         The owner of a job: "user" (default) or "account" of ``sacct``; "user", "group" or "queue" of .swf; "user", "group", "project",
         "account" or "queue" of PBS; "submitter", "user" or "group" of HTCondor; "namespace", "priority" or "label:KEY" of pods. A table
@@ -172,44 +167,33 @@ def history(
     found = changes_of(setting)
     file = str(log) if isinstance(log, str | os.PathLike) else "the log"
     note = refuse_excess(check_capacity(setting, found, periods), lenient, file)
-    most = max(LEAST, int(WORK / max(streams_at_once(setting, found), 1.0))) if moments is None else moments
-    contended = int(found.waits.sum())
-    parts = _BINS if most == 0 or most >= contended else min(_BINS, max(most // 4, 1))  # some moments in each
-    edges, bin_edges = _edges(setting, periods, parts)
-    chosen_moments = choose_moments(found, periods, edges, most, seed)
-    hour_edges, hour_of = setting.log.clock.hour_edges(edges[0], edges[-1])
-    hours = hour_of[np.clip(np.searchsorted(hour_edges, chosen_moments.time, side="right") - 1, 0, None)]
-    bins = np.clip(np.searchsorted(bin_edges, chosen_moments.time, side="right") - 1, 0, bin_edges.size - 2)
     given = resume if keep is None else keep
     store = None if given is None else Store(given)
-    number = chosen_moments.change.size
-    request = "" if store is None else request_of(setting, repr(chosen), periods, (most, seed, _BINS))
-    with contextlib.nullcontext() if store is None else store.writing(request, "history"), Crew(workers, backend, address) as crew:
-        sums, judged = judge(
+    with Crew(workers, backend, address) as crew:
+        judged = judge_in_rounds(
             setting,
             found,
-            chosen_moments,
-            lambda: Entitlement(setting, chosen),
-            bins,
-            hours,
-            (len(periods), bin_edges.size - 1),
+            periods,
+            chosen,
+            moments,
+            seed,
             store=store,
-            request=request,
             crew=crew,
-            done=(lambda k: None) if done is None else lambda k: done(k, number),
+            done=(lambda k, number: None) if done is None else done,
             stopped=stopped or (lambda: False),
         )
-    if judged < number:  # the time until the last moment that was judged
-        until = float(chosen_moments.time[np.searchsorted(chosen_moments.moment, judged)])
+    chosen_moments, number = judged.moments, judged.moments.change.size
+    if not judged.is_whole:  # the time until the last moment that was judged
+        until = float(chosen_moments.time[np.searchsorted(chosen_moments.moment, judged.number)])
         again = (
             f"the same again continues from there, with what {store.folder} has"
             if store is not None
             else "with resume= it could continue from there"
         )
-        raise NoSolution(f"stopped after {judged:,} of {plural(number, 'moment')}, at {setting.log.clock.shown(until)}; {again}")
-    notes = [*told, *setting.log.notes, *([note] if note else []), *_notes(setting, chosen)]
-    if number > most > 0:
-        asked, of = plural(most, "moment"), plural(len(periods), "window")
+        raise NoSolution(f"stopped after {judged.number:,} of {plural(number, 'moment')}, at {setting.log.clock.shown(until)}; {again}")
+    notes = [*told, *setting.log.notes, *([note] if note else []), *_notes(setting, chosen), *([judged.note] if judged.note else [])]
+    if number > judged.most > 0 and moments is not None:
+        asked, of = plural(judged.most, "moment"), plural(len(periods), "window")
         notes.append(f"{asked} were asked for; each of {of} is judged at two at least, {number:,} in all")
     return History(
         notion=name,
@@ -219,15 +203,15 @@ def history(
         contended_changes=chosen_moments.states,
         moments=number,
         contended=tuple(float(chosen_moments.length[chosen_moments.window == w].sum()) for w in range(len(periods))),
-        received=received(setting, found, periods, edges, hour_edges, hour_of, bin_edges),
-        sums=sums,
-        bin_edges=bin_edges,
+        received=received(setting, found, periods, judged.edges, judged.hour_edges, judged.hour_of, judged.bin_edges),
+        sums=judged.sums,
+        bin_edges=judged.bin_edges,
         notes=tuple(notes),
         seconds=time.perf_counter() - began,
         question=plain(
             {
                 "notion": notion, "windows": [(setting.log.clock.iso(a), setting.log.clock.iso(b)) for a, b in periods], "every": every,
-                "moments": most or "all", "users": users, "timezone": timezone, "changes": changes, "seed": seed, "lenient": lenient,
+                "moments": judged.most or "all", "users": users, "timezone": timezone, "changes": changes, "seed": seed, "lenient": lenient,
             }
         ),
     )  # fmt: skip
@@ -265,19 +249,6 @@ def _windows(log: JobLog, windows: Sequence[tuple[Any, Any]], every: float | str
         raise InvalidInstance(f"windows of {length:g} s would be more than 10,000; give a longer one (every, --every)")
     cut = [(a + k * length, min(a + (k + 1) * length, b)) for a, b in read for k in range(int(np.ceil((b - a) / length - NOTHING)))]
     return cut
-
-
-def _edges(setting: Setting, windows: list[tuple[float, float]], parts: int) -> tuple[FloatArray, FloatArray]:
-    """Return the times at which hours, windows and parts of the picture end, and the latter alone."""
-    first, last = windows[0][0], windows[-1][1]
-    zero = setting.log.clock.zero or 0.0
-    step = nice_step(last - first, parts)
-    start = np.floor((first + zero) / step) * step - zero
-    bins = np.arange(start, last + step, step)
-    bins = bins[: int(np.searchsorted(bins, last)) + 1]
-    hours, _ = setting.log.clock.hour_edges(first, last)
-    every = np.unique(np.concatenate([bins, hours, *windows]))
-    return every, bins
 
 
 def _notes(setting: Setting, notion: Notion) -> list[str]:

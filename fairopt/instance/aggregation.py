@@ -290,6 +290,8 @@ def _limits_of_single_servers(instance: Instance, row: IntArray, names: Sequence
 
 
 def _renamed(queue: Queue, rename: Callable[[Sequence[str]], list[str]]) -> Queue:
+    if not queue.quotas:
+        return queue
     quotas = [_moved(quota, rename(quota.servers)) for quota in queue.quotas if rename(quota.servers)]
     return Queue(queue.name, queue.parent, queue.weight, queue.guarantee, queue.limit, queue.lending_limit, queue.tier, quotas, queue.order)
 

@@ -89,8 +89,10 @@ class Tree:
                 raise InvalidInstance(f'{user}: there is no queue "{name}"{hint}; {there}')
             node[n] = place[name]
         for k, queue in enumerate(queues, 1):
+            if queue.order != "listed":
+                continue
             inside, children = np.flatnonzero(node == k), np.flatnonzero(parent == k)
-            if queue.order == "listed" and inside.size and children.size:
+            if inside.size and children.size:
                 user = str(inside[0] + 1) if users is None else users[inside[0]]
                 raise InvalidInstance(f'queue "{queue.name}": {mixed(user, names[children[0] - 1])}')
         return cls(tuple(queues), parent, depth, node)

@@ -100,6 +100,8 @@ def _of_queues(instance: Instance) -> Iterator[Row]:
         return
     tree = instance.tree
     for node, queue in enumerate(tree.queues, 1):
+        if not queue.limit and not queue.quotas:
+            continue
         users = tree.below[node]
         for k, (quota, servers, group) in enumerate(groups_of(instance, queue)):
             for r, limit in _by_resource(instance, quota.limit):
