@@ -51,7 +51,8 @@ class Settings:
     end: float = 1e-12  # mu at the end
     start: float = 1e-6  # of its largest value is the least that a pair starts with
     slack: float = 0.05  # by which levels begin below the least share, in logarithms
-    dense_products: float = 10.0  # tables may take this many times the products of the kernel: they are faster, product for product
+    dense_products: float = 10.0  # tables may take this many times the products of the kernel: they are faster, product for product,
+    small_table: float = 5e6  # or this many in any case: the kernel, in plain Python, takes longer
     product_seconds: float = 3e-7  # of plain Python for one product, roughly
     far: float = 0.2  # above a level, in logarithms, from which on an empty pair is left out
     least_aim: float = 1e-3  # factor on mu in a step, at least

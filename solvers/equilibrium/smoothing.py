@@ -159,7 +159,7 @@ class _Pairs:
     def eliminated(self, pull: FloatArray, own: FloatArray) -> FloatArray:
         """Return the matrix of the equations of the limits, without the users' changes."""
         products = float((np.diff(self.start) ** 2).sum()) * self.matrix.nnz / self.n.size
-        if self.users * self.room.size**2 <= SETTINGS.dense_products * products:
+        if self.users * self.room.size**2 <= max(SETTINGS.dense_products * products, SETTINGS.small_table):
             return self._by_dense_tables(pull, own)
         arrays = (self.start, self.j, *self.places, self.n, pull, own, pull[self.by_user], self.j_by_user)
         return np.asarray(self.steps.run("eliminate_users", *arrays, seconds=SETTINGS.product_seconds * products))
