@@ -95,7 +95,7 @@ def history(
         typer.Option(
             metavar="N|all",
             help="Judge this many random moments at which work waits, or every change (all). Default: as many as make the standard errors "
-            "of all shortfall and surplus at most 0.2 % of what was due.",
+            "of all shortfall and surplus at most 0.5 % of what was due.",
         ),
     ] = None,
     owners: Annotated[

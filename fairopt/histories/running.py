@@ -107,7 +107,7 @@ def history(
     moments : int or "all", optional
         The most moments of contended time that are judged: every change if there are no more, else random ones, and then the shortfall and
         the surplus have a standard error. Default: 100, then twice as many, and so on, until the standard errors of all shortfall and of
-        all surplus are at most 0.2 % of what was due while work waited, or 80,000 streams of tasks are in all moments together. What is
+        all surplus are at most 0.5 % of what was due while work waited, or 80,000 streams of tasks are in all moments together. What is
         received is exact in any case.
     users : str, optional
         The owner of a job: "user" (default) or "account" of ``sacct``; "user", "group" or "queue" of .swf; "user", "group", "project",

@@ -30,7 +30,7 @@ from fairopt.wording import percent, plural
 
 __all__ = ["ERROR", "LEAST", "WORK", "Judged", "judge_in_rounds"]
 
-ERROR = 0.002  # of what was due: the standard errors at which the rounds end, unless the caller says how many moments
+ERROR = 0.005  # of what was due: the standard errors at which the rounds end, unless the caller says how many moments
 WORK = 80_000  # streams in all moments that are judged, at most
 LEAST = 100  # moments of the first round
 _BINS = 200  # parts of the picture

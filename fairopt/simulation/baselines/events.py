@@ -25,6 +25,7 @@ from functools import partial
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
+from fairopt.instance.aggregation import number_distinct
 from fairopt.program.events import Change
 from fairopt.simulation.baselines.fair_tree import FairTree
 from fairopt.simulation.baselines.options import Baseline, unit_of
@@ -40,6 +41,7 @@ from fairopt.simulation.streams import Streams
 __all__ = ["JobRun", "run_baseline"]
 
 _BATCH = 500  # moments between two calls of ``done`` and ``stopped``
+_ROOM = 64  # entries of the table of running tasks at first
 _LEAST_PRIORITY = 0.5  # HTCondor's smallest real user priority, half a core, which users begin with
 
 
@@ -164,7 +166,7 @@ class Running:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._keys: list[tuple[float, int]] = []
-        self._arrays: tuple[FloatArray, FloatArray] | None = None  # made when a reservation asks for them
+        self._table = np.zeros((_ROOM, 1 + pool.demands.shape[1]))  # expected end and amounts of each, in the same order
         self.streams: list[int] = []
         self.places: list[Place] = []
 
@@ -174,10 +176,8 @@ class Running:
 
     def ends_and_amounts(self) -> tuple[FloatArray, FloatArray]:
         """Return the expected ends, ascending, and the resources that the tasks hold, (entries, resources)."""
-        if self._arrays is None:
-            ends = np.array([end for end, _ in self._keys])
-            self._arrays = ends, self._pool.held(self.streams, self.places)
-        return self._arrays
+        table = self._table[: len(self._keys)]
+        return table[:, 0], table[:, 1:]
 
     def add(self, end: float, number: int, stream: int, place: Place) -> None:
         """Add tasks; their number is larger than those before."""
@@ -185,13 +185,17 @@ class Running:
         self._keys.insert(at, (end, number))
         self.streams.insert(at, stream)
         self.places.insert(at, place)
-        self._arrays = None
+        count = len(self._keys)
+        if count > len(self._table):
+            self._table = np.concatenate([self._table, np.zeros_like(self._table)])
+        self._table[at + 1 : count] = self._table[at : count - 1]
+        self._table[at, 0], self._table[at, 1:] = end, self._pool.held(stream, place)
 
     def remove(self, end: float, number: int) -> None:
         """Remove tasks by their expected end and their number."""
         at = bisect_left(self._keys, (end, number))
         del self._keys[at], self.streams[at], self.places[at]
-        self._arrays = None
+        self._table[at : len(self._keys)] = self._table[at + 1 : len(self._keys) + 1]
 
 
 class JobRun:
@@ -203,6 +207,9 @@ class JobRun:
     stream, owner : int arrays (jobs,)
         The stream of each job, and its user.
     gang : bool array (jobs,)
+    shape : int array (jobs,)
+        The same number for jobs whose tasks fit wherever those of another one fit: they take the same, may run on the same servers, and no
+        limit counts them. A stream that a limit counts has a number of its own.
     expected : array (jobs,)
         The duration of a task by the estimate, at speed 1.
     soonest : array (jobs,)
@@ -228,6 +235,9 @@ class JobRun:
         trace, instance = streams.trace, streams.instance
         self.streams, self.pool = streams, Pool(streams)
         self.stream, self.owner, self.gang = streams.stream, streams.job_owner, trace.gangs
+        limited = np.array([self.pool.is_limited(stream) for stream in range(streams.owner.size)], bool)
+        own = np.where(limited, np.arange(limited.size), -1)[:, None]
+        self.shape = number_distinct([instance.demands_by_kind.reshape(limited.size, -1), instance.eligibility, own])[self.stream]
         self.expected = self.soonest = trace.expected_durations
         self._speeds = None
         if instance.speeds_given is not None:

@@ -109,7 +109,7 @@ def _backfill(run: JobRun, head: int, jobs: IntArray, now: float) -> None:
     both, both_shared = np.minimum(pool.room, spare), np.minimum(pool.shared_room, spare_shared)
     jobs = _candidates(run, jobs, pool.open_total(both, both_shared), shadow, now)
     while jobs.size:
-        job, jobs = int(jobs[0]), jobs[1:]
+        job, rest = int(jobs[0]), jobs[1:]
         stream, wanted = int(run.stream[job]), run.tasks_left(job)
         late = now + run.expected_on(job) > shadow
         if late.ndim:
@@ -117,6 +117,10 @@ def _backfill(run: JobRun, head: int, jobs: IntArray, now: float) -> None:
             place = pool.place(stream, wanted, room, late=late, beside=spare_shared)
         else:
             place = pool.place(stream, wanted, both, both_shared) if late else pool.place(stream, wanted)
+        if not place.total:  # nor does a task of a job that is alike, until room is given back, which is after this pass
+            alike = run.shape[rest] == run.shape[job]
+            rest = rest[~(alike & (now + run.soonest[rest] > shadow) if late.any() else alike)]
+        jobs = rest
         if place.total and (not run.gang[job] or place.total == wanted):
             run.start(job, place, now)
             if late.any():

@@ -150,15 +150,11 @@ class Pool:
             return np.asarray(place.tasks @ self._by_kind[stream, self.kind[place.servers], m:])
         return np.asarray(place.total * self.demands[stream, m:])
 
-    def held(self, streams: list[int], places: list[Place]) -> FloatArray:
-        """Return what tasks of these streams hold at these places, (places, resources)."""
-        if not self._differ or not places:
-            totals = np.array([place.total for place in places], np.int64)
-            return np.asarray(totals[:, None] * self.demands[np.array(streams, np.int64)])
-        sizes = np.array([place.servers.size for place in places], np.int64)
-        servers, tasks = np.concatenate([place.servers for place in places]), np.concatenate([place.tasks for place in places])
-        each = tasks[:, None] * self._by_kind[np.repeat(streams, sizes), self.kind[servers]]
-        return np.asarray(np.add.reduceat(each, np.cumsum(sizes) - sizes, axis=0))
+    def held(self, stream: int, place: Place) -> FloatArray:
+        """Return what tasks of a stream hold at a place, (resources,)."""
+        if not self._differ:
+            return np.asarray(place.total * self.demands[stream])
+        return np.asarray((place.tasks[:, None] * self._by_kind[stream, self.kind[place.servers]]).sum(axis=0))
 
     def is_limited(self, stream: int) -> bool:
         """Do limits count this stream?"""
