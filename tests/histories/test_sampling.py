@@ -21,7 +21,7 @@ def a_busy_day(jobs: int = 600, seed: int = 0) -> pd.DataFrame:
     """Return a log of four owners in which jobs start first come, first served on 8 CPUs, and work waits most of the time."""
     rng = np.random.default_rng(seed)
     submit, run, tasks = np.sort(rng.random(jobs) * 86_400), rng.exponential(500, jobs) + 1, rng.integers(1, 5, jobs)
-    free, rows = np.zeros(8), []
+    free, rows = np.zeros(8), list[tuple[Any, ...]]()
     for n in range(jobs):
         free.sort()
         start = max(submit[n], free[tasks[n] - 1], rows[-1][2] if rows else 0.0)
