@@ -288,6 +288,21 @@ class LevelPath:
             reached.saturated.any() and (self.rises(reached)[reached.close] <= 0.5 * enough).all()
         )
 
+    def once_more(self, reached: LevelCertificate, enough: float) -> LevelCertificate:
+        """Return the end one step further, if some user pays so little that the digits of the limits hide a rise that is large for it.
+
+        The gap cannot tell any more then, but a step still lowers what used pairs cost beyond the cheapest ones of their users.
+        """
+        paid = (self.course.size(reached.level) * reached.user_prices)[reached.saturated]
+        hidden = reached.gap <= reached.noise and enough * float(paid.min(initial=np.inf)) <= DIGITS * reached.spent
+        if reached.sets is not None or not hidden or not self.proves_all(reached, enough):
+            return reached
+        try:
+            further = self.proved(self.newton_step(reached.point, reached))
+        except np.linalg.LinAlgError:
+            return reached
+        return further if self.proves_all(further, enough) else reached
+
     def rises(self, reached: LevelCertificate) -> FloatArray:
         """Return by how much each user could rise above the level at most, relative to it, (users,); inf where the prices do not tell."""
         course = self.course
@@ -412,4 +427,5 @@ def solve_level(
             break
         steps += 1
     assert best is not None
-    return LevelResult(path, best, steps)
+    end = path.once_more(best, enough)
+    return LevelResult(path, end, steps + (end is not best))

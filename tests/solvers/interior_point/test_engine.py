@@ -458,3 +458,14 @@ def test_time_limit() -> None:
     for engine_goal in (program, fo.formulate(spread_instance(40, 8, 2), "efficiency")):
         with pytest.raises(fo.NoSolution, match="time limit"):
             fo.SOLVERS["interior-point"]().solve(engine_goal, tolerance=1e-8, deadline=deadline)
+
+
+def test_a_user_who_pays_a_millionth_is_proved_to_be_stopped() -> None:
+    """Weights over three orders: what the digits of the limits hide from the gap of the path counts for the user who pays the least."""
+    rng = np.random.default_rng(0)
+    capacities, demands = rng.uniform(10, 100, (50, 3)), rng.uniform(0.1, 2, (2000, 3))
+    weights = 10.0 ** np.random.default_rng(3).uniform(-1.5, 1.5, 2000)
+    allocation = fo.solve(fo.Instance(capacities, demands, weights=weights), "drfh", solver="interior-point")
+    assert allocation.certificate.worst <= 1e-8
+    shares = allocation.shares
+    assert shares.min() == pytest.approx(shares.max(), rel=1e-12)
