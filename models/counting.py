@@ -10,6 +10,9 @@
 when nobody else can, by their plain dominant shares, and there all resources count once. Within this tier the tiers of queues hold.
 Guarantees come before both. Otherwise such users would be endless: their share would be 0 whatever they hold.
 
+Where demands or speeds differ by server, the share of a unit of work is 1 / W[n], with m[r] d[n,i,r] in the place of d[n,i,r] in W[n]
+(`fairopt.program.most_work.work_of_pool`).
+
 Weights per resource of a user, phi[n,r], stay as they are: max_r m[r] d[n,r] / (C[r] phi[n,r]).
 """
 
@@ -58,9 +61,10 @@ class Counting:
         elif only is not None:
             counts = {_position(instance, name) for name in _names(only, instance)}
             values = [int(r in counts) for r in range(instance.n_resources)]
-        self.m = fractions_of(values) if instance.demands.dtype == object else np.array(values, float)
-        counted = ((instance.demands > 0) & (self.m > 0)).any(axis=1)
-        self.last: BoolArray = np.asarray((instance.demands > 0).any(axis=1) & ~counted)
+        by_kind = instance.demands_by_kind
+        self.m = fractions_of(values) if by_kind.dtype == object else np.array(values, float)
+        counted = ((by_kind > 0) & (self.m > 0)).any(axis=(1, 2))
+        self.last: BoolArray = np.asarray((by_kind > 0).any(axis=(1, 2)) & ~counted)
 
     @property
     def parts(self) -> FloatArray:
@@ -70,8 +74,17 @@ class Counting:
     @property
     def own_parts(self) -> FloatArray:
         """The same; of users who demand nothing that counts, d[n,r] / C[r]."""
-        plain_parts = safe_ratio(self.instance.demands, self.instance.total_capacity)
-        return np.asarray(np.where(self.last[:, None], plain_parts, self.weigh(plain_parts)))
+        return self.weigh_own(safe_ratio(self.instance.demands, self.instance.total_capacity))
+
+    def weigh_own(self, parts: FloatArray) -> FloatArray:
+        """Return m[r] times parts of capacities of each user, (users, resources); of users who demand nothing that counts, the parts."""
+        return np.asarray(np.where(self.last[:, None], parts, self.weigh(parts)))
+
+    @property
+    def work_of_pool(self) -> FloatArray:
+        """The most work that each user could do if the cluster were one pool, as resources count, (users,): `share_of_work`."""
+        counted = work_of_pool(self.instance, self.m)
+        return np.where(self.last, work_of_pool(self.instance), counted) if self.last.any() else counted
 
     def weigh(self, parts: FloatArray) -> FloatArray:
         """Return m[r] times parts of capacities, (..., resources); 0 where m[r] is, even if the part is infinite."""
@@ -100,10 +113,13 @@ def dominant_part(instance: Instance, user: int, pool: str, counting: Counting |
     ``pool`` is the name of what has the capacities: "the server", or "the whole cluster".
     """
     if instance.differs_by_server:
-        most = work_of_pool(instance)[user]
+        most = (work_of_pool(instance) if counting is None else counting.work_of_pool)[user]
         part = percent(safe_ratio(1, most).item())
         tasks = work_in_words(instance, most, 3).removeprefix("the ")
-        return f"the {tasks} that it could run if {pool} were one pool, and its own: each counts {part}"
+        ends = "" if counting is None else counting.in_words()
+        if counting is not None and counting.last[user]:
+            ends = "it demands nothing that counts, so it comes after all others"
+        return f"the {tasks} that it could run if {pool} were one pool, and its own: each counts {part}{f'; {ends}' if ends else ''}"
     parts = safe_ratio(instance.demands[user], instance.total_capacity)
     weighted = parts / instance.weights[user] if instance.weights.ndim == 2 else parts
     last = counting is not None and bool(counting.last[user])

@@ -385,10 +385,9 @@ def by_work(instance: Instance, share: Any) -> Any:
 
 def share_of_work(instance: Instance, counting: Counting | None) -> FloatArray:
     """Return 1 / W[n], (users,), the share of a unit of work where demands or speeds differ by server (`fairopt.program.most_work`)."""
-    if counting is not None or instance.weights.ndim == 2:
-        which = "weights per resource" if counting is None else "resource_weights"
-        refuse_by_server(instance, f"{which} are defined for one demand on all servers", f"leave {which} out")
-    return safe_ratio(1, work_of_pool(instance))
+    if instance.weights.ndim == 2:
+        refuse_by_server(instance, "weights per resource are defined for one demand on all servers", "give each user one weight")
+    return safe_ratio(1, work_of_pool(instance) if counting is None else counting.work_of_pool)
 
 
 def dominant_share(instance: Instance, capacity: FloatArray, counting: Counting | None = None) -> FloatArray:

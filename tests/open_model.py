@@ -257,7 +257,8 @@ def question_by_server(seed: int) -> Question:
     if instance.queues and rng.random() < 0.4:
         instance = with_orders(instance, seed)
     notion = str(rng.choice(["drfh", "tsf", "cdrf", "max-min"]))
-    return Question(4 * seed + 3 * whole, instance.replace(rules=[rule.text for rule in rules]), rules, notion, {})
+    options = _counting(rng, instance, notion, {}) if notion == "drfh" and rng.random() < 0.6 else {}
+    return Question(4 * seed + 3 * whole, instance.replace(rules=[rule.text for rule in rules]), rules, notion, options)
 
 
 def _counting(rng: np.random.Generator, instance: fo.Instance, notion: str, options: dict[str, Any]) -> dict[str, Any]:

@@ -320,6 +320,15 @@ class Allocation(ComparesItself, ShowsItself):
         return safe_ratio(self.instance.demands, self.instance.total_capacity) if counting is None else counting.own_parts
 
     @property
+    def counted_holdings(self) -> FloatArray:
+        """What each user holds of the cluster, as it counts: m[r] times the part, (users, resources)."""
+        counting = self.counting
+        if self.instance.demands_by_kind.shape[1] == 1 and counting is not None:
+            return np.asarray(self.tasks_per_user[:, None] * self.counted_parts)
+        parts = safe_ratio(self.instance.held_of(self.tasks), self.instance.total_capacity)
+        return parts if counting is None else counting.weigh_own(parts)
+
+    @property
     def dominant_resources(self) -> tuple[str, ...]:
         """Dominant resource of each user, argmax_r m[r] d[n,r] / C[r] with C the capacity of the cluster; "" for a user without demand.
 
@@ -327,7 +336,7 @@ class Allocation(ComparesItself, ShowsItself):
         """
         instance = self.instance
         one = instance.demands_by_kind.shape[1] == 1
-        parts = self.counted_parts if one else safe_ratio(instance.held_of(self.tasks), instance.total_capacity)
+        parts = self.counted_parts if one else self.counted_holdings
         best = parts.argmax(axis=1)
         return tuple(self.instance.resources[r] if parts[n, r] > 0 else "" for n, r in enumerate(best))
 

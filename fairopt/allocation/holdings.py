@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.allocation.promises import Guaranteed, Limited, Promises, number
-from fairopt.instance import FloatArray, Instance, safe_ratio
+from fairopt.instance import FloatArray, Instance
 from fairopt.instance.queues import Queue
 from fairopt.instance.tree import Tree
 from fairopt.wording import did_you_mean, joined
@@ -253,7 +253,7 @@ def holdings_of(allocation: Allocation, name: str) -> UserHoldings | QueueHoldin
     n = instance.users.index(name)
     tasks = allocation.tasks[n].sum()
     used = instance.held_of(allocation.tasks)[n]
-    parts = tasks * allocation.counted_parts[n] if allocation.counting else safe_ratio(used, instance.total_capacity)
+    parts = allocation.counted_holdings[n]
     held = np.flatnonzero(allocation.tasks[n])
     return UserHoldings(
         name=name,

@@ -36,15 +36,26 @@ from fairopt.program.parallelism import fastest_first
 __all__ = ["work_alone", "work_of_pool", "work_of_slice"]
 
 
-def work_of_pool(instance: Instance) -> FloatArray:
-    """Return W[n] of the whole cluster as one pool, (users,): what `drfh` compares a user's work with. Fractions of fractions."""
+def work_of_pool(instance: Instance, m: FloatArray | None = None) -> FloatArray:
+    """Return W[n] of the whole cluster as one pool, (users,): what `drfh` compares a user's work with. Fractions of fractions.
+
+    With the weights of resources ``m``, (resources,), a task takes m[r] d[n,i,r], and the most plentiful resource is one that counts. Where
+    nothing that counts is taken, a group offers what its servers could run if only their most plentiful resource counted.
+
+    >>> work_of_pool(Instance([[8, 4], [8, 9]], [[[1, 1], [2, 0]]], resources=["cpu", "gpu"]), np.array([0, 1]))  # 4 on the first, 4 beside
+    array([8.])
+    """
+    m = np.ones(instance.n_resources, np.int64) if m is None else m
+    by_kind = instance.demands_by_kind
+    weighed = by_kind * m
     group = _groups(instance)
     first = np.unique(group, return_index=True)[1]
-    use = np.swapaxes(instance.demands_by_kind[:, instance.kind_of[first]], 1, 2)
+    use = np.swapaxes(weighed[:, instance.kind_of[first]], 1, 2)
     most = np.zeros((instance.n_users, instance.n_servers), instance.capacities.dtype)
     for k in range(instance.demands_by_kind.shape[1]):
         rows = np.flatnonzero((instance.kind_of == k) & (instance.counts > 0))
-        demand = instance.demands_by_kind[:, k, : instance.n_server_resources]
+        nothing_counts = (weighed[:, k] == 0).all(axis=1)
+        demand = np.where(nothing_counts[:, None], by_kind[:, k], weighed[:, k])[:, : instance.n_server_resources]
         ratio = safe_ratio(instance.capacities[rows][None], demand[:, None, :])
         ratio = np.where(demand[:, None, :] > 0, ratio, 0)
         takes_nothing = (demand == 0).all(axis=1)

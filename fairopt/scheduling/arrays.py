@@ -12,7 +12,7 @@ from fairopt.errors import InvalidInstance
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.fractions import fractions_of
 from fairopt.instance.tolerances import FITS
-from fairopt.models import Notion, Sharing
+from fairopt.models import Notion, ShareNotion, Sharing
 from fairopt.program.filling import Criterion, Filling, Queues
 
 __all__ = ["filling_of", "order_of_ties", "time_of_a_task"]
@@ -67,16 +67,23 @@ def filling_of(
         order=order_of_ties(instance, ties),
         queues=queues,
         scored=scored,
-        costs=_costs(instance, sharing),
+        costs=_costs(instance, chosen, sharing),
     ), too_large
 
 
-def _costs(instance: Instance, sharing: Sharing) -> FloatArray | None:
-    """Return the part of the cluster that a unit of work takes, (users, rows), 0 for pairs that are not eligible; None: all alike."""
+def _costs(instance: Instance, chosen: Notion, sharing: Sharing) -> FloatArray | None:
+    """Return the part of the cluster that a unit of work takes, as it counts, (users, rows), 0 for pairs that are not eligible.
+
+    None: all alike.
+    """
     if sharing == "tdm":
         parts = time_of_a_task(instance)
     elif instance.differs_by_server:
-        parts = safe_ratio(instance.demands_by_kind, instance.total_capacity).max(axis=2)[:, instance.kind_of]
+        of_kinds = safe_ratio(instance.demands_by_kind, instance.total_capacity)
+        counting = chosen.counting(instance) if isinstance(chosen, ShareNotion) else None
+        if counting is not None:
+            of_kinds = np.where(counting.last[:, None, None], of_kinds, counting.weigh(of_kinds))
+        parts = of_kinds.max(axis=2)[:, instance.kind_of]
     else:
         return None
     return safe_ratio(np.where(instance.eligibility, parts, 0), instance.speeds)

@@ -15,7 +15,7 @@ from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_rat
 from fairopt.instance.by_server import counted_amounts
 from fairopt.instance.keeping import Keeping
 from fairopt.models import Notion, ShareNotion
-from fairopt.models.share_notion import dominant_share
+from fairopt.models.share_notion import dominant_share, share_of_work
 from fairopt.program.filling import Kind, Measure, Queues
 from fairopt.program.kept_parts import KeptParts
 from fairopt.program.queue_limits import Row, guarantees_of, limit_rows
@@ -110,7 +110,9 @@ def queues_of(
 def _plain_worths(seen: Instance, chosen: Notion) -> FloatArray:
     """Return the share of a task of each user where all resources count once, (users,)."""
     assert isinstance(chosen, ShareNotion)
-    return dominant_share(seen, seen.total_capacity) if chosen.counts_resources else np.asarray(chosen.criterion(seen).per_task)
+    if not chosen.counts_resources:
+        return np.asarray(chosen.criterion(seen).per_task)
+    return share_of_work(seen, None) if seen.differs_by_server else dominant_share(seen, seen.total_capacity)
 
 
 def server_limits(instance: Instance, leaf: IntArray | None = None, held: Instance | None = None) -> tuple[FloatArray, FloatArray] | None:

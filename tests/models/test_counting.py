@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from open_model import campaign, question_by_server
 from queue_oracle import Oracle, random_tree, tasks_alone
 
 import fairopt as fo
@@ -288,3 +289,38 @@ def test_what_cannot_count_is_refused_in_a_sentence(notion: str, options: dict[s
     """Unknown names, wrong numbers, notions that measure no resources."""
     with pytest.raises(fo.FairoptError, match=message.replace("(", r"\(").replace(")", r"\)").replace("?", r"\?")):
         fo.solve(LAB, notion, **options)
+
+
+def test_only_gpus_count_where_tasks_take_other_amounts_elsewhere() -> None:
+    """A pool of 32 GPUs. A task of a takes 1 GPU of the first kind, or 2 of the second for half of the work: 8 there, and 12 that do 6.
+
+    Alone it does 14, and b 32. Both have 7/11 of that: a does 8 on the first kind and 10/11 on the second, with 40/11 of its 24 GPUs, and
+    b does 224/11 with the rest. Whoever takes no GPU comes after them.
+    """
+    lab = fo.Instance(
+        [[4, 64], [8, 64]],
+        [[[1, 8], [2, 8]], [[1, 4], [1, 4]], [[0, 4], [0, 8]]],
+        counts=[2, 3],
+        speeds=[[1.0, 0.5], [1.0, 1.0], [1.0, 1.0]],
+        resources=["gpu", "cpu"],
+        users=["a", "b", "cpus"],
+        tasks=[np.inf, np.inf, 2],
+    )
+    for options in ({"only": "gpu"}, {"resource_weights": {"gpu": 3, "cpu": 0}}):
+        found = fo.solve(lab, "drfh", **options)
+        np.testing.assert_allclose(found.work, [98 / 11, 224 / 11, 2])
+        assert found.counting is not None
+        assert found.dominant_resources == ("gpu", "gpu", "cpu")
+    exact = fo.solve(lab, "drfh", only="gpu", exact=True).exact
+    assert exact is not None
+    assert list(lab.exact.work(exact.tasks)) == [Fraction(98, 11), Fraction(224, 11), 2]
+    assert fo.schedule(lab, "drfh:only=gpu").work.tolist() == fo.schedule(lab, "drfh:only=gpu", exact=True).work.astype(float).tolist()
+    assert "only gpu counts" in str(fo.explain(fo.solve(lab, "drfh", only="gpu"), "a"))
+
+
+@pytest.mark.parametrize("seed", [1, 3, 17, 44, 54])
+def test_weights_of_resources_by_server_are_those_of_an_oracle_of_rows(seed: int) -> None:
+    """With shared resources, limits, rules and trees, by engines and in fractions: seeds of ``open_model.py --by-server``."""
+    asked = question_by_server(seed)
+    assert asked.options
+    assert not campaign([seed], question_by_server).failures

@@ -205,14 +205,23 @@ def tasks_alone(instance: fo.Instance, n: int, number: Callable[[Any], Number], 
     return _largest([number(instance.speeds[n, i]) for i in servers], rows, bounds, number)
 
 
-def work_of_pool(instance: fo.Instance, n: int, number: Callable[[Any], Number]) -> Number:
-    """Return the most work of a user with the capacity of the cluster as one pool, no server offering more than its most plentiful part."""
+def work_of_pool(
+    instance: fo.Instance, n: int, number: Callable[[Any], Number], counts: Mapping[str, float] = MappingProxyType({})
+) -> Number:
+    """Return the most work of a user with the capacity of the cluster as one pool, no server offering more than its most plentiful part.
+
+    Only what counts is plentiful; where a task takes nothing that counts, everything is.
+    """
+    last = come_last(instance, counts)[n]
+    times = [number(1 if last else counts.get(name, 1)) for name in instance.resources]
     servers = range(instance.n_servers)
-    rows = [[number(_demand(instance, n, i)[r]) for i in servers] for r in range(instance.n_resources)]
+    rows = [[times[r] * number(_demand(instance, n, i)[r]) for i in servers] for r in range(instance.n_resources)]
     bounds = _totals(instance, number)
     for i in servers:
-        there = zip(instance.capacities[i], _demand(instance, n, i), strict=False)
-        offers = [number(instance.counts[i]) * number(c) / number(d) for c, d in there if d > 0]
+        takes = [times[r] * number(d) for r, d in enumerate(_demand(instance, n, i))]
+        takes = takes if any(takes) else [number(d) for d in _demand(instance, n, i)]
+        there = zip(instance.capacities[i], takes, strict=False)
+        offers = [number(instance.counts[i]) * number(c) / d for c, d in there if d > 0]
         if offers:
             rows.append([number(int(k == i)) for k in servers])
             bounds.append(max(offers))
@@ -243,7 +252,7 @@ def worth_of(
     """Return the share of a unit of work of each user, not divided by its weight, from the definition of the notion."""
     found: list[Number] = []
     if instance.differs_by_server and notion == "drfh":
-        most = [work_of_pool(instance, n, number) for n in range(instance.n_users)]
+        most = [work_of_pool(instance, n, number, counts) for n in range(instance.n_users)]
         return [1 / work if work else number(1) for work in most]
     no_parts: list[list[Number | None]] = [[] for _ in range(instance.n_users)]
     for n, parts in enumerate(no_parts if instance.differs_by_server else _parts(instance, counts, number)):

@@ -20,7 +20,7 @@ from fairopt.analysis.explanation import Number, number
 from fairopt.analysis.explanation.of_cluster import FullOfCluster, full_of_cluster
 from fairopt.analysis.measures import takes_part
 from fairopt.analysis.properties.guarantees import could_hold_alone, held_beyond
-from fairopt.instance import BoolArray, Instance, safe_ratio
+from fairopt.instance import BoolArray, Instance
 from fairopt.instance.fractions import rounding
 from fairopt.instance.keeping import keepings_of
 from fairopt.instance.selections import Selection
@@ -339,8 +339,7 @@ def _siblings(allocation: Allocation, own: QueueHoldings, holdings: dict[int, Qu
         _Sibling(named(each.name), each.dominant_share, each.dominant_resource, each.weight, each.tier)
         for each in (holdings[int(v)] for v in tree.children(above) if v != own.node)
     ]
-    parts = safe_ratio(instance.held_of(allocation.tasks), instance.total_capacity)
-    parts = parts if allocation.counting is None else allocation.tasks_per_user[:, None] * allocation.counted_parts
+    parts = allocation.counted_holdings
     for n in tree.users_of(above):
         weight = instance.weights[n] if instance.weights.ndim == 1 else None
         tier = int(tree.tiers[above])
