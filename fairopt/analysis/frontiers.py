@@ -157,6 +157,16 @@ class Frontier(ComparesItself, ShowsItself):
     __setstate__ = restore_read_only
 
     @property
+    def total_of(self) -> str:
+        """What the total is of: "tasks", or "work" where tasks do other work on other servers."""
+        return "tasks" if self.instance.speeds_given is None else "work"
+
+    @property
+    def alpha_fair_in(self) -> str:
+        """What the alpha-fair points weigh: "tasks", "work" or "shares"."""
+        return self.total_of if self.of == "tasks" else self.of
+
+    @property
     def largest_total(self) -> float:
         """The largest number of tasks; with speeds, the most work."""
         return float(self.vertices[-1, 0])

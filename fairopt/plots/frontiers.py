@@ -104,7 +104,7 @@ def plot_frontier(
                 markeredgewidth=0.6,
                 linestyle=style,
                 linewidth=1.1,
-                label=name + (f" in {frontier.of}" if kind == "alpha" else ""),
+                label=name + (f" in {frontier.alpha_fair_in}" if kind == "alpha" else ""),
                 zorder=5 if style == "none" else 4,
             )
     look = looks(point.name for point in points)
@@ -114,7 +114,7 @@ def plot_frontier(
             edge: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.6}
             axes.plot(*place, color=look[point.name].colour, marker=mark, markersize=6.5 * size, linestyle="none", zorder=6, **edge)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_xlabel("tasks in all" if frontier.instance.speeds_given is None else "work in all")
+    axes.set_xlabel(f"{frontier.total_of} in all")
     axes.set_ylabel("smallest weighted\ndominant share" if narrow else "smallest weighted dominant share")
     if narrow:
         axes.tick_params(labelsize=8)

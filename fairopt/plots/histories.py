@@ -23,6 +23,7 @@ __all__ = ["plot_history"]
 _LINES = 8  # owners with a panel of their own
 _ACROSS = 4
 _CAPTION = "Dominant shares of the cluster; their sum over owners may exceed 100 %."
+_OF_WORK = "Parts of the work that each owner could do with all capacity in one pool; their sum over owners may exceed 100 %."
 _LACKED, _BEYOND = COLOURS[5], COLOURS[0]
 
 
@@ -93,7 +94,8 @@ def plot_history(
         title,
     )
     some = f" Shown are {len(names)} of {len(history.owners):,} owners, for whom received and due differ most."
-    page.caption(_CAPTION + (some if len(names) < len(history.owners) else ""))
+    caption = _OF_WORK if history.instance.differs_by_server else _CAPTION
+    page.caption(caption + (some if len(names) < len(history.owners) else ""))
     page.legend_above(top, 4, *_legend())
     return page.figure
 

@@ -68,6 +68,7 @@ def test_the_frontier_of_work() -> None:
         most: Any = linprog(-work, A_ub=np.vstack([use, shares]), b_ub=[8, 8, -share * (1 - 1e-12), -share * (1 - 1e-12)])
         assert -float(most.fun) == pytest.approx(total)
     assert found.largest_total == pytest.approx(16)
+    assert (found.total_of, found.alpha_fair_in, fo.frontier(LAB, alphas=[1], notions=[]).alpha_fair_in) == ("work", "shares", "work")
     for point in found:
         assert point.allocation is not None, point.message
         assert point.total == pytest.approx(point.allocation.work.sum())

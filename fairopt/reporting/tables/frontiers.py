@@ -27,19 +27,15 @@ def frontier_blocks(found: Frontier) -> Iterator[Block]:
         yield GAP
         yield (
             "min share: smallest weighted dominant share.\n"
-            f"price of fairness: {_total(found)} lost, of whatever weight, in % of the most possible.\n"
+            f"price of fairness: {found.total_of} lost, of whatever weight, in % of the most possible.\n"
             "price of efficiency: min share lost, in % of the best possible.\n"
-            f"slack: how much the min share could rise without losing {_total(found)}, in % of the best possible.\n"
-            f"kind: alpha is alpha-fair in {found.of} per unit of weight; greedy is a schedule, not an optimum; all others are exact."
+            f"slack: how much the min share could rise without losing {found.total_of}, in % of the best possible.\n"
+            f"kind: alpha is alpha-fair in {found.alpha_fair_in} per unit of weight; greedy is a schedule, not an optimum; "
+            "all others are exact."
         )
     for point in found:
         if point.message:
             yield Note(point.message, f"{printable(point.name)}: ")
-
-
-def _total(found: Frontier) -> str:
-    """Return what the total is of: tasks, or work where tasks do other work on other servers."""
-    return "tasks" if found.instance.speeds_given is None else "work"
 
 
 def _vertices(found: Frontier) -> Table:
@@ -51,7 +47,7 @@ def _vertices(found: Frontier) -> Table:
     if len(rows) > _VERTICES:
         rows[1:-1] = [(f"{len(rows) - 2} vertices between", None, None)]
     where, tasks, shares = zip(*rows, strict=True)
-    return Table.of(words("exact frontier", where), numbers(_total(found), tasks, 4), numbers(min_share(found.instance), shares, 4))
+    return Table.of(words("exact frontier", where), numbers(found.total_of, tasks, 4), numbers(min_share(found.instance), shares, 4))
 
 
 def point_table(found: Frontier, points: Sequence[FrontierPoint]) -> Table:
@@ -59,7 +55,7 @@ def point_table(found: Frontier, points: Sequence[FrontierPoint]) -> Table:
     return Table.of(
         names("points", (point.name for point in points)),
         words("kind", (point.kind for point in points)),
-        numbers(_total(found), (point.total for point in points), 4),
+        numbers(found.total_of, (point.total for point in points), 4),
         numbers(min_share(found.instance), (point.smallest_share for point in points), 4),
         percents("price of fairness", (point.price_of_fairness for point in points), 1),
         percents("price of efficiency", (point.price_of_efficiency for point in points), 1),
@@ -74,10 +70,10 @@ def frontier_table(found: Frontier, points: Sequence[FrontierPoint]) -> Table:
     return Table.of(
         names("allocation", [*("vertex" for _ in vertices), *(point.name for point in points)]),
         words("kind", [*("frontier" for _ in vertices), *(point.kind for point in points)]),
-        numbers(_total(found), [*(total for total, _ in vertices), *(point.total for point in points)], 6),
+        numbers(found.total_of, [*(total for total, _ in vertices), *(point.total for point in points)], 6),
         numbers(min_share(found.instance), [*(share for _, share in vertices), *(point.smallest_share for point in points)], 4),
         percents("price of fairness", [*none, *(point.price_of_fairness for point in points)], 1),
         percents("price of efficiency", [*none, *(point.price_of_efficiency for point in points)], 1),
         words("note", [*("" for _ in vertices), *(point.message for point in points)]),
-        title=f"Smallest share against {_total(found)}",
+        title=f"Smallest share against {found.total_of}",
     )
