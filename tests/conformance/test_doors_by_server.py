@@ -1,6 +1,7 @@
 """Comparisons, regrets, frontiers, what-ifs, studies and tables where demands and speeds differ by server: they count work."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,27 @@ def test_every_counterexample_of_the_page_fails() -> None:
         tasks = [np.inf if each is None else each for each in cell["instance"].pop("tasks", [])] or None
         allocation = fo.solve(fo.Instance(**cell["instance"], tasks=tasks), cell["notion"])
         assert fo.audit(allocation, [cell["property"]]).violated, cell
+
+
+@pytest.mark.skipif(not CELLS.exists(), reason="about the repository, and this is a copy of the tests")
+def test_the_page_says_no_where_there_is_a_counterexample() -> None:
+    """In both tables, of all notions that take such instances; "drf" and "bbf" are about one server."""
+    page = (CELLS.parents[2] / "docs" / "explanation" / "replacing.md").read_text(encoding="utf-8")
+    cells = json.loads(CELLS.read_text())["cells"]
+    tables = [
+        page.partition(f"| {head} |")[2].partition("\n\n")[0] for head in ("nobody runs out of tasks", "users have finitely many tasks")
+    ]
+    for tasks, table in zip((False, True), tables, strict=True):
+        columns, _, *rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in table.splitlines()]
+        said = {
+            (notion, name.lower().replace(" ", "-")): cell
+            for first, *own in rows
+            for notion in re.findall("`([a-z-]+)`", first)
+            for name, cell in zip(columns, own, strict=True)
+        }
+        found = {(cell["notion"], cell["property"]): cell["instance"] is not None for cell in cells if cell["tasks"] == tasks}
+        assert {key: cell == "no" for key, cell in said.items()} == found
+        assert {notion for notion, _ in found} == {name for name, kind in fo.NOTIONS.items() if kind.by_server} - {"drf", "bbf"}
 
 
 @pytest.mark.parametrize("notion", ["cdrf", "proportional"])
