@@ -1,7 +1,7 @@
 """The fields of Kubernetes' objects: which the import reads, which it notes, which it ignores, and why. Names are those of their ``spec``.
 
->>> OF_KIND["ClusterQueue", "kueue.x-k8s.io"].of("noted")["admissionChecks"]
-'what else must agree before it admits a Workload'
+>>> OF_KIND["ClusterQueue", "kueue.x-k8s.io"].of("read")["stopPolicy"]
+'whether it starts anything'
 """
 
 from __future__ import annotations
@@ -60,6 +60,8 @@ _ANNOTATION = declared(
     read | gpu-fraction, gpu-memory, gpu-fraction-num-devices | parts of GPUs, which KAI reads
     noted | nvidia.com/use-gputype, nvidia.com/nouse-gputype, nvidia.com/use-gpuuuid, nvidia.com/nouse-gpuuuid | which GPUs HAMi takes
     noted | nvidia.com/vgpu-mode | how HAMi divides the GPUs that it takes
+    noted | kueue.x-k8s.io/podset-required-topology, kueue.x-k8s.io/podset-preferred-topology | its gang is near each other (Kueue)
+    noted | kueue.x-k8s.io/podset-slice-required-topology | parts of its gang are near each other (Kueue)
     ignored | gpu-fraction-container-name, gpu-memory.limit, gpu-fraction.limit, mps | how its containers share what it takes of GPUs
     """,
 )
@@ -68,7 +70,7 @@ _OF_KUEUE = {
     read | resourceGroups, cohort, cohortName | its quotas by flavor, whose order is noted, and its cohort
     read | fairSharing | its weight; 0 borrows last
     read | stopPolicy | whether it starts anything
-    noted | admissionChecks, admissionChecksStrategy | what else must agree before it admits a Workload
+    read | admissionChecks, admissionChecksStrategy | whether MultiKueue sends its work away; other checks are counted in a note
     ignored | namespaceSelector | which LocalQueues may point to it: Kueue has checked it
     ignored | queueingStrategy, admissionScope | the order of Workloads that wait, which divides nothing in the long run
     ignored | preemption, flavorFungibility, concurrentAdmissionPolicy | how Kueue gets to its quotas, and which flavor it tries first
@@ -82,8 +84,15 @@ _OF_KUEUE = {
     """,
     "ResourceFlavor": """
     read | nodeLabels, tolerations | its nodes, and the taints of theirs that pods in it tolerate
-    noted | topologyName | pods of a Workload that ask for it are near each other
+    read | topologyName | its nodes have the labels of the levels of that Topology, where it is given
     ignored | nodeTaints | taints of its nodes, which the nodes have themselves
+    """,
+    "AdmissionCheck": """
+    read | controllerName | whether it sends Workloads to other clusters (MultiKueue)
+    ignored | parameters, retryDelayMinutes | how it works
+    """,
+    "Topology": """
+    read | levels | the labels that its nodes have
     """,
     "Workload": """
     read | podSets, queueName, active | its pods, its LocalQueue, and whether it is deactivated
@@ -91,6 +100,13 @@ _OF_KUEUE = {
     ignored | maximumExecutionTimeSeconds, preemptionGates | how long it runs, and what it waits for
     """,
 }
+_POD_SET = declared(
+    "pod set of a Workload",
+    """
+    read | name, count, minCount, template | its pods, and how many of them are enough
+    noted | topologyRequest | its pods are near each other
+    """,
+)
 _OF_VOLCANO = {
     "Queue": """
     read | weight, capability, deserved, guarantee, parent, priority | what it gets, and its place in the tree
@@ -213,7 +229,7 @@ OF_KIND: dict[tuple[str, str], Fields] = {
 }
 """The fields of each kind of object, with the group of its API."""
 DECLARED: tuple[Fields, ...] = tuple(
-    dict.fromkeys((_NODE, _POD, _CONTAINER, _ANNOTATION, *OF_KIND.values(), _DEVICE, _DEVICE_REQUEST, _CONFIGURED))
+    dict.fromkeys((_NODE, _POD, _CONTAINER, _ANNOTATION, *OF_KIND.values(), _POD_SET, _DEVICE, _DEVICE_REQUEST, _CONFIGURED))
 )
 """All of them, in the order in which the documentation shows them."""
 
@@ -239,6 +255,8 @@ def note_fields(nodes: Iterable[Part], pods: Iterable[Part], objects: Sequence[P
     for part in objects:
         if kind_of(part) in OF_KIND:
             seen.see(OF_KIND[kind_of(part)], _spec(part))
+        for each in _listed(_spec(part), "podSets") if kind_of(part)[0] == "Workload" else ():
+            seen.see(_POD_SET, each)
         _see_devices(seen, part)
     for note in seen.notes():
         account.note(note)

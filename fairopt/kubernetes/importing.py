@@ -33,6 +33,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import Literal
 
 import numpy as np
@@ -52,6 +53,7 @@ from fairopt.kubernetes.cards import CardRequest, Cards, gpu_of, holds_shared_ca
 from fairopt.kubernetes.devices import is_device, with_devices
 from fairopt.kubernetes.fields import note_fields
 from fairopt.kubernetes.kai_queues import KAI
+from fairopt.kubernetes.own_limits import startable
 from fairopt.kubernetes.placement import Constraints, Labels
 from fairopt.kubernetes.priorities import is_class, with_tiers
 from fairopt.kubernetes.queues import SYSTEMS, is_queue, queues_of
@@ -205,6 +207,9 @@ def import_kubernetes(
             account.leave_out("object", part.place, f"a {kind_of(part)[0]} is not a queue of {joined([s.name for s in SYSTEMS], 4)}")
     nothing: tuple[None, list[Pod], None, list[Extra]] = None, kept, None, [()] * len(kept)
     forest, kept, places_in, extra = queues_of(rest, kept, open_nodes, users, account) if rest else nothing
+    if forest is not None and places_in is not None:
+        able = startable(kept, places_in, forest, open_nodes, account)
+        kept, places_in, extra = list(compress(kept, able)), list(compress(places_in, able)), list(compress(extra, able))
     kept = _within_nodes(kept, known, account)
     ordered = any(system.reads(*kind_of(part)) for part in rest for system in SYSTEMS)
     classes_given = [part for part in objects if is_class(part)]
@@ -235,7 +240,8 @@ def import_kubernetes(
             demands=_demands(kept, resources, cards),
             number=np.array([pod.number for pod in kept], float),
             allowed=np.array(
-                [labels.allowed(where, more) & cards.allowed(parts) & labels.among(only) for where, more, parts, only in places]
+                [labels.allowed(where, more) & cards.allowed(parts) & labels.among(only) for where, more, parts, only in places],
+                bool,
             ).reshape(len(places), len(open_nodes)),
             place=np.array([row[place] for place in place_of], int),
             where=[pod.where for pod in kept],

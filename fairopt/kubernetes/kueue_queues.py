@@ -28,6 +28,7 @@ from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
 from fairopt.instance.quantities import NANO
 from fairopt.instance.queues import Queue, Quota
+from fairopt.kubernetes.kueue_checks import levels_of, sending_away
 from fairopt.kubernetes.placement import Toleration, read_toleration
 from fairopt.kubernetes.records import Pod, in_units, quantity
 from fairopt.kubernetes.scheduler_queues import Cluster, SchedulerQueues, by_name, check_parents, made, marked
@@ -35,7 +36,7 @@ from fairopt.wording import joined, plural
 
 __all__ = ["Kueue"]
 
-_KINDS = ("ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor")
+_KINDS = ("ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "AdmissionCheck", "Topology")
 _MARKS = ("kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/local-queue-name")
 _DEFAULT = "default"  # the LocalQueue of pods that name none
 _Amounts = dict[tuple[str, str], float]  # by flavor and resource
@@ -69,9 +70,12 @@ class Kueue(SchedulerQueues):
     def __init__(self, parts: Sequence[Part], cluster: Cluster, account: Account) -> None:
         kinds = {kind: [part for part in parts if part["kind"].value == kind] for kind in _KINDS}
         self._account = account
-        self._nodes = _nodes(by_name(kinds["ClusterQueue"], account), by_name(kinds["Cohort"], account))
+        listed = by_name(kinds["ClusterQueue"], account)
+        self._nodes, self._away = _nodes(listed, by_name(kinds["Cohort"], account)), sending_away(listed, kinds["AdmissionCheck"], account)
         _flow(self._nodes)
-        self.kinds = flavors = _flavors(by_name(kinds["ResourceFlavor"], account), cluster, self._nodes, account)
+        self.kinds = flavors = _flavors(
+            by_name(kinds["ResourceFlavor"], account), levels_of(kinds["Topology"]), cluster, self._nodes, account
+        )
         groups_of, everywhere = _grouping(flavors, cluster, account), frozenset(cluster.labels)
         self.queues = _last(self._nodes, [_queue(name, self._nodes, groups_of, everywhere) for name in self._nodes], account)
         strange = {r for node in self._nodes.values() for _, r in node.nominal if not cluster.having.get(r)}
@@ -166,8 +170,10 @@ class Kueue(SchedulerQueues):
         ]
 
     def closed(self, pod: Part, namespace: str, running: bool) -> str:
-        """Return why a pod asks for nothing: a stopPolicy of its LocalQueue or of its ClusterQueue."""
+        """Return why a pod asks for nothing: a stopPolicy of its LocalQueue or of its ClusterQueue, or that it runs elsewhere."""
         name = self._local_of(pod, namespace)
+        if name is not None and not running and self._local[namespace][name] in self._away:
+            return f"its queue {self._local[namespace][name]} sends work to other clusters (MultiKueue): asks for nothing here"
         for queue in () if name is None else (f"{namespace}/{name}", self._local[namespace][name]):
             policy = self._stopped.get(queue)
             if policy == "HoldAndDrain" or (policy and not running):
@@ -295,12 +301,17 @@ def _with_room_of_their_own(nodes: Mapping[str, _Node], flavors: Mapping[str, fr
 # Flavors -------------------------------------------------------------------------------------------------------------------------
 
 
-def _flavors(parts: Mapping[str, Part], cluster: Cluster, nodes: Mapping[str, _Node], account: Account) -> dict[str, frozenset[str]]:
-    """Return the nodes of each flavor: those with its labels."""
+def _flavors(
+    parts: Mapping[str, Part], levels: Mapping[str, Sequence[str]], cluster: Cluster, nodes: Mapping[str, _Node], account: Account
+) -> dict[str, frozenset[str]]:
+    """Return the nodes of each flavor: those with its labels, and with a label of each level of its topology."""
     flavors = {}
     for name, part in parts.items():
         wanted = {key: value.text() for key, value in part.get("spec").get("nodeLabels").entries().items()}
-        flavors[name] = frozenset(node for node, labels in cluster.labels.items() if wanted.items() <= labels.items())
+        needed = set(levels.get(part.get("spec").get("topologyName").text(""), ()))
+        flavors[name] = frozenset(
+            node for node, labels in cluster.labels.items() if wanted.items() <= labels.items() and needed <= labels.keys()
+        )
     for queue, node in nodes.items():
         for flavor, _ in node.nominal:
             if flavor not in flavors:

@@ -68,6 +68,8 @@ class Pod:
     twice: bool = False  # its containers and its annotations ask for parts of GPUs
     claims: tuple[PodClaim, ...] = ()  # of devices
     rank: float | None = None  # its priority, where the pod says it
+    gang: str = ""  # what starts all its pods together, or none
+    least: float = 0.0  # how many of these pods must start with their gang
     only: frozenset[str] | None = None  # the nodes that have what it claims of devices, where not all that have some do
 
     @property

@@ -127,6 +127,10 @@ def _of_workload(part: Part, listed: _Listed, owner: _Owner) -> tuple[str, list[
         return "finished: asks for nothing", []
     if spec.get("active").value is False:
         return "deactivated: asks for nothing", []
+    if elsewhere := status.get("clusterName").text(""):
+        return f"runs on the cluster {elsewhere} (MultiKueue): asks for nothing here", []
+    if any(each.get("state").value == "Rejected" for each in status.get("admissionChecks").items()):
+        return "an admission check has rejected it: asks for nothing", []
     if any(kind == "Pod" and f"{space}/{name}" in listed.names for kind, space, name in _owners(part)):
         return "its pods are listed", []
     admitted = bool(true & {"Admitted", "QuotaReserved"}) and "Evicted" not in true
@@ -138,9 +142,10 @@ def _of_workload(part: Part, listed: _Listed, owner: _Owner) -> tuple[str, list[
         count = (given[name].get("count") if name in given and "count" in given[name] else each.get("count")).number(1.0)
         number = count - ended.get(name, 0.0)
         if number > 0:
-            wishes.append(
-                _Wish(_made(part, each["template"], name, {_QUEUE_NAME: spec.get("queueName").text("")}, number, owner), admitted)
-            )
+            pod = _made(part, each["template"], name, {_QUEUE_NAME: spec.get("queueName").text("")}, number, owner)
+            if not admitted:
+                pod = replace(pod, gang="/".join(_name(part)), least=min(each.get("minCount").number(number), number))
+            wishes.append(_Wish(pod, admitted))
     return "", wishes
 
 

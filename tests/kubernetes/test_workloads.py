@@ -184,3 +184,96 @@ def test_pods_that_are_given_as_nodes_are_refused(tmp_path: Path) -> None:
         fo.import_kubernetes(tmp_path / "nodes.json", tmp_path / "other.json")
     with pytest.raises(fo.InvalidInstance, match="there is no pod; export the pods"):
         fo.import_kubernetes(tmp_path / "nodes.json", tmp_path / "none.json")
+
+
+def left(found: fo.Import) -> dict[str, float]:
+    """Return how many records are left out for each reason."""
+    reasons = dict.fromkeys((each.why for each in found.left_out), 0.0)
+    for each in found.left_out:
+        reasons[each.why] += each.number
+    return reasons
+
+
+def test_a_workload_beyond_all_that_its_queue_may_hold_never_starts(tmp_path: Path) -> None:
+    """20 GPUs: 21 pods together do not fit, 20 do, and 40 of which 8 are enough; a pod of 12 GPUs fits, one of 21 does not."""
+    write(tmp_path, nodes=[node("n", 32)])
+    partial = {"podSets": [{"name": "main", "count": 40, "minCount": 8, "template": TEMPLATE}]}
+    work = [workload("wide", 21), workload("full", 20), workload("partial", 40, spec=partial)]
+    found = asked(tmp_path, work, [pod("small", "lab", gpu="12"), pod("large", "lab", gpu="21")])
+    many = f"for more {GPU} than all that the queue cluster may hold, so it can never start"
+    assert left(found) == {f"its pods together ask {many}": 21, f"asks {many}": 1}
+    assert found.instance.tasks.sum() == 61
+
+
+def test_a_pod_takes_one_flavor_and_a_gang_several(tmp_path: Path) -> None:
+    """4 GPUs of one flavor and 2 of another: a pod of 5 never starts, a gang of 6 does, one of 7 does not; 0 closes a queue."""
+    write(tmp_path, nodes=[node("a", 4, {"gpu.model": "a100"}), node("v", 4, {"gpu.model": "v100"})])
+    text = FLAVORS + cluster_queue("cluster", {"a100": "4", "v100": "2"}) + local_queue("lab", "cluster")
+    text += cluster_queue("closed", {"a100": "0", "v100": "0"}) + local_queue("shop", "closed")
+    work = "".join(f"---\n{yaml.safe_dump(workload(f'w{count}', count))}" for count in (6, 7))
+    found = imported(tmp_path, text + work, [pod("p", "lab", gpu="5"), pod("q", "shop", gpu="1")])
+    many = f"for more {GPU} than all that the queue cluster may hold, so it can never start"
+    assert left(found) == {f"its pods together ask {many}": 7, f"asks {many}": 1}
+    tasks = dict(zip(found.owners, fo.solve(found.instance, "drfh").tasks_per_user, strict=True))
+    assert tasks == pytest.approx({"lab": 6, "shop": 0})
+
+
+CHECKS = """
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: AdmissionCheck
+metadata: {name: away}
+spec: {controllerName: kueue.x-k8s.io/multikueue}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: AdmissionCheck
+metadata: {name: budget}
+spec: {controllerName: example.com/budget}
+"""
+
+
+@pytest.mark.parametrize("more", ["admissionChecks: [away]", "admissionChecksStrategy: {admissionChecks: [{name: away}]}"])
+def test_work_that_multikueue_sends_to_other_clusters(tmp_path: Path, more: str) -> None:
+    """It holds nothing here; what else must agree is noted, and what was rejected asks for nothing."""
+    write(tmp_path, nodes=[node("n", 8)])
+    text = FLAVORS + cluster_queue("far", {"any": "8"}, more=more) + local_queue("shop", "far")
+    text += cluster_queue("near", {"any": "8"}, more="admissionChecks: [budget]") + local_queue("lab", "near")
+    work = [
+        workload("sent", 3, metadata={"namespace": "shop"}),
+        workload("there", 2, status={"clusterName": "worker1"}),
+        workload("refused", 2, status={"admissionChecks": [{"name": "budget", "state": "Rejected"}]}),
+        workload("asked", 5, status={"admissionChecks": [{"name": "budget", "state": "Pending"}]}),
+    ]
+    found = imported(tmp_path, text + CHECKS + "".join(f"---\n{yaml.safe_dump(each)}" for each in work), [])
+    assert left(found) == {
+        "its queue far sends work to other clusters (MultiKueue): asks for nothing here": 3,
+        "runs on the cluster worker1 (MultiKueue): asks for nothing here": 1,
+        "an admission check has rejected it: asks for nothing": 1,
+    }
+    assert found.instance.tasks.tolist() == [5]
+    assert any(note.startswith("1 ClusterQueue has admission checks, which must agree") for note in found.notes)
+
+
+def test_a_flavor_with_a_topology_has_the_nodes_with_its_labels(tmp_path: Path) -> None:
+    """Two of three nodes have a rack: 8 GPUs of 12; that pods of a Workload are near each other is noted, of pods as well."""
+    labels = {"kubernetes.io/hostname": "x"}
+    write(tmp_path, nodes=[node(name, 4, labels | ({"rack": name} if name != "c" else {})) for name in "abc"])
+    topology = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Topology", "metadata": {"name": "racks"}}
+    topology["spec"] = {"levels": [{"nodeLabel": "rack"}, {"nodeLabel": "kubernetes.io/hostname"}]}  # type: ignore[assignment]
+    near = {"podSets": [{"name": "main", "count": 6, "template": TEMPLATE, "topologyRequest": {"required": "rack"}}]}
+    text = FLAVORS + "spec: {topologyName: racks}\n" + cluster_queue("cluster", {"any": "12"}) + local_queue("lab", "cluster")
+    text += "".join(f"---\n{yaml.safe_dump(each)}" for each in (topology, workload("near", 6, spec=near), workload("wide", 6)))
+    annotated = pod("p", "lab", gpu="1")
+    annotated["metadata"]["annotations"] = {"kueue.x-k8s.io/podset-required-topology": "rack"}
+    found = imported(tmp_path, text, [annotated])
+    assert fo.solve(found.instance, "drfh").tasks_per_user.sum() == pytest.approx(8)
+    assert any(note.startswith("1 pod set of a Workload has topologyRequest") for note in found.notes)
+    assert any(note.startswith("1 pod in its annotations has kueue.x-k8s.io/podset-required-topology") for note in found.notes)
+
+
+def test_no_work_is_left_where_all_queues_are_stopped(tmp_path: Path) -> None:
+    """The message says why."""
+    write(tmp_path, nodes=[node("n", 8)])
+    text = FLAVORS + cluster_queue("cluster", {"any": "8"}, more="stopPolicy: Hold") + local_queue("lab", "cluster")
+    with pytest.raises(fo.InvalidInstance, match="its queue is stopped"):
+        imported(tmp_path, text, [pod("p", "lab", gpu="1")])
