@@ -259,7 +259,7 @@ def test_a_flavor_with_a_topology_has_the_nodes_with_its_labels(tmp_path: Path) 
     labels = {"kubernetes.io/hostname": "x"}
     write(tmp_path, nodes=[node(name, 4, labels | ({"rack": name} if name != "c" else {})) for name in "abc"])
     topology = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Topology", "metadata": {"name": "racks"}}
-    topology["spec"] = {"levels": [{"nodeLabel": "rack"}, {"nodeLabel": "kubernetes.io/hostname"}]}  # type: ignore[assignment]
+    topology["spec"] = {"levels": [{"nodeLabel": "rack"}, {"nodeLabel": "kubernetes.io/hostname"}]}
     near = {"podSets": [{"name": "main", "count": 6, "template": TEMPLATE, "topologyRequest": {"required": "rack"}}]}
     text = FLAVORS + "spec: {topologyName: racks}\n" + cluster_queue("cluster", {"any": "12"}) + local_queue("lab", "cluster")
     text += "".join(f"---\n{yaml.safe_dump(each)}" for each in (topology, workload("near", 6, spec=near), workload("wide", 6)))
