@@ -61,6 +61,7 @@ bench-growth: $(INSTALLED)  ## how time and memory grow with pairs, users, serve
 	$(BIN)/python benchmarks/equilibria.py
 	$(BIN)/python benchmarks/whole_tasks.py
 	$(BIN)/python benchmarks/large.py
+	$(BIN)/python benchmarks/choices.py --anew
 	$(BIN)/python benchmarks/in_fractions.py largest
 
 picture: $(INSTALLED)

@@ -105,7 +105,7 @@ def _solution(
         better = _followed(again, SETTINGS.digits * tolerance, deadline, rough)
         if better is not None and (found is None or better.end.error < found.end.error):
             path, pairs, found = again, again.pairs, better
-    if found is None or (found.end.error > good and program.n_pairs > SETTINGS.pairs_of_rough_answers):
+    if found is None or (found.end.error > max(good, tolerance) and program.n_pairs > SETTINGS.pairs_of_rough_answers):
         return None
     tasks = pairs.tasks(found.end.x)
     nothing = program.per_user(tasks)[pairs.scaled.member] == 0

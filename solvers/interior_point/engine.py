@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance.tolerances import EXACT
-from fairopt.program import Feature, LimitKind, Program, Solution, TreeFilling
+from fairopt.program import Feature, Leximin, LimitKind, Program, Solution, TreeFilling
 from fairopt.program.limits import ACROSS_SERVERS
 from fairopt.solvers.backend import ALWAYS, Backend, Deadline, Method
 from fairopt.solvers.interior_point.market import as_market, is_large
@@ -67,9 +67,13 @@ class InteriorPoint(Backend):
             few_each = pairs <= SETTINGS.pairs_each * len(program.users)
             large = pairs * shared >= (SETTINGS.size_of_few_each if few_each else SETTINGS.size_of_levels)
             large &= not (few_each and program.limits.of_kinds(*ACROSS_SERVERS).any())  # a hundred levels: HiGHS takes a third of the time
+            if large and isinstance(program.goal, Leximin):
+                weights = program.goal.weights[program.members]
+                large = float(weights.max()) <= SETTINGS.most_spread * float(weights.min())
         else:
-            least = max(SETTINGS.pairs_of_totals, SETTINGS.pairs_per_limit * len(program.limits))
-            large = program.goal.feature is Feature.TOTAL and pairs >= least
+            large = program.goal.feature is Feature.TOTAL and any(
+                pairs >= max(least, each * len(program.limits)) for least, each in SETTINGS.sizes_of_totals
+            )
         if not large:
             return False
         from fairopt.solvers.structure.scaling import obstacle

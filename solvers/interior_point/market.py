@@ -18,7 +18,7 @@ __all__ = ["as_market", "is_large"]
 
 def is_large(program: Program) -> bool:
     """Is the program a market that is large enough to be solved as one?"""
-    return program.is_market and program.n_pairs >= max(SETTINGS.pairs_of_market, SETTINGS.pairs_of_market_server * len(program.servers))
+    return program.is_market and program.n_pairs >= SETTINGS.pairs_of_market
 
 
 def as_market(program: Program) -> Program:

@@ -15,12 +15,12 @@ class Settings:
     """What the paths of levels, trees and totals share. A gap, and what is missing, is relative to the level."""
 
     # When the engine comes before HiGHS: pairs, and pairs times limits of servers.
-    size_of_levels: int = 100_000  # in general
+    size_of_levels: int = 50_000  # in general
     size_of_few_each: int = 300_000  # where users have few servers, so that there are many levels
     pairs_each: int = 3  # few servers of a user
-    pairs_of_totals: int = 20_000
-    pairs_per_limit: int = 100  # of totals
-    pairs_of_trees: int = 5_000
+    most_spread: float = 1e4  # of the weights of a leximin: beyond, a gap of rounding does not prove that the lightest users cannot rise
+    sizes_of_totals: tuple[tuple[int, int], ...] = ((20_000, 30), (2_000, 100))  # so many pairs, and so many for each limit: one of these
+    pairs_of_trees: int = 3_000
     few_pairs: int = 50  # with fewer, both paths are tried until one is exact: a residual of 1e-12 may mean 1e-9 of x
     digit: float = 0.1  # of the tolerance, for levels and totals that HiGHS would solve as fast
 
@@ -125,8 +125,7 @@ class Settings:
     rounds_of_samples: int = 8
 
     # Servers that divide their time, as a market (market).
-    pairs_of_market: int = 10_000  # from which on the market is faster than best response: benchmarks/results/choices.md
-    pairs_of_market_server: int = 200
+    pairs_of_market: int = 20  # from which on the market is faster than best response: benchmarks/results/choices.md
 
     # The path in logarithms (logarithmic_path).
     steps_of_attempt: int = 250

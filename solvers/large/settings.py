@@ -15,10 +15,10 @@ class Settings:
     """What the modules of this engine decide by numbers."""
 
     # When the engine is faster than the path of all pairs (engine).
-    least_pairs: float = 1_000_000
-    least_users: int = 3_000
-    least_servers: int = 50
-    users_for_a_server: int = 2  # with fewer of them the groups would be as many as the users
+    least_pairs: float = 100_000
+    least_users: int = 300
+    least_servers: int = 2
+    users_for_a_server: int = 1  # with fewer of them the groups would be as many as the users
     most_servers: int = 330  # of alpha-fair goals
     least_alpha: float = 0.7  # from this alpha
     most_alpha: float = 2.5  # to this one the path of a round is fast and nearly always converges

@@ -27,7 +27,7 @@ from fairopt.errors import FairoptError, NoSolution, Unsupported
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import EXACT, NOTHING
 from fairopt.processes.streams import unwarned
-from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solution, Stage, Total, Tradeoff, TreeFilling
+from fairopt.program import AlphaFair, Equalize, Feature, Leximin, LimitKind, Program, Solution, Stage, Total, Tradeoff, TreeFilling
 from fairopt.solvers.backend import Backend, Deadline, Method, Status, final_levels, nothing_to_solve
 from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle_below, solve_levels
 from fairopt.solvers.leximin.ruled import Scaled, shares_of_users
@@ -41,6 +41,11 @@ __all__ = ["CVXPY", "status_of", "to_problem"]
 log = logging.getLogger(__name__)
 
 _PAIRS_OF_LEVELS = 5000  # up to which other goals are tried unasked
+# Where Clarabel is faster than the interior point: benchmarks/results/choices.md.
+_PAIRS_OF_TRADEOFFS = range(100, 10_001)  # with fewer the import takes longer than all paths, with more Clarabel fails
+_PAIRS_OF_NETWORKS = range(500, 10_001)  # of one place each,
+_LIMITS_OF_NETWORKS = 100  # with so many limits of a server at least,
+_TAKEN_OF_NETWORKS = 0.1  # of which a pair takes this part at most
 _LEAST_LEVEL = 1e-12  # of a user at alpha = 1, in parts of what it could have
 _STEEP = -3.0  # below this power a norm is easier to solve than a sum of powers
 _LEAST_LOG_WEIGHT = -40.0  # relative to the largest: a solver cannot tell smaller weights apart
@@ -94,6 +99,16 @@ class CVXPY(Backend):
         """
         return not program.integral and (program.goal.has_gradient or program.n_pairs <= _PAIRS_OF_LEVELS)
 
+    @classmethod
+    def wins(cls, program: Program) -> bool:
+        """Is this a trade-off, for which an interior point follows several paths, or proportional fairness in a network of many links?"""
+        if not program.down_closed:
+            return False
+        if program.goal.feature is Feature.TRADEOFF:
+            return program.n_pairs in _PAIRS_OF_TRADEOFFS
+        is_proportional = isinstance(program.goal, AlphaFair) and program.goal.alpha == 1
+        return is_proportional and program.n_pairs in _PAIRS_OF_NETWORKS and _is_network(program)
+
     def methods(self, program: Program, tolerance: float) -> Sequence[Method]:
         """Return the one method; its answer to an alpha-fair goal or a trade-off has few digits, and is always polished."""
         (method,) = super().methods(program, tolerance)
@@ -135,6 +150,16 @@ class CVXPY(Backend):
                 f'"cvxpy" finds whole tasks of leximins and totals alone, and "{program.name}" is neither; leave integral out'
             )
         return solve_whole_program(program, deadline, partial(WholeModel, solver))
+
+
+def _is_network(program: Program) -> bool:
+    """Has each user one place, whose server has many limits, of which each user takes few?"""
+    limits = program.limits
+    rows = np.flatnonzero(limits.of_kinds(LimitKind.CAPACITY))
+    if program.members.size < program.n_pairs or rows.size < _LIMITS_OF_NETWORKS * len(program.servers):
+        return False
+    taken = int(np.diff(limits.matrix.indptr)[rows].sum())
+    return taken <= _TAKEN_OF_NETWORKS * rows.size * program.n_pairs
 
 
 def _ruled(solver: Solver, program: Program, tolerance: float, deadline: Deadline) -> Solution:

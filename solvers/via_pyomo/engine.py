@@ -72,8 +72,8 @@ class Pyomo(Backend):
 
     @classmethod
     def suits(cls, program: Program) -> bool:
-        """Is it no search of whole tasks? That would be the one of HiGHS once more, unless a solver is named."""
-        return not _is_searched(program)
+        """Are there alternatives, which no other engine solves? Else it is HiGHS once more, unless a solver is named."""
+        return program.goal.feature is Feature.DISJUNCTIVE
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Build the model in units of its own, and solve it."""

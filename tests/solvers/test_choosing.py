@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import pytest
 
 import fairopt as fo
@@ -101,3 +102,38 @@ def test_an_answer_is_made_again_with_its_options(monkeypatch: pytest.MonkeyPatc
     fo.audit(allocation, ["strategy-proofness"], effort=1)
     assert len(heard) > before > 0
     assert all(options == {"threads": 1} for options in heard)
+
+
+def test_a_closed_form_comes_before_every_iteration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also before those that say that they are faster."""
+    pool = fo.formulate(fo.Instance([[4, 2]], [[1, 1], [2, 1]]), "drfh")
+    for engine in SOLVERS.values():
+        monkeypatch.setattr(engine, "wins", classmethod(lambda *_: True))
+    assert choose(pool, None).name == "water-filling"
+
+
+def test_pyomo_is_asked_unasked_only_for_what_no_other_engine_solves() -> None:
+    """It would hand the same linear programs to HiGHS once more."""
+    assert "pyomo" not in [engine.name for engine in candidates(program_of("drfh"), None)]
+    assert choose(program_of("drfh"), "pyomo").name == "pyomo"
+    preferred = fo.formulate(TWO_SERVERS, "psdsf", prefer=[1.0, 2.0])
+    assert [engine.name for engine in candidates(preferred, None)] == ["pyomo"]
+
+
+def test_highs_is_first_where_the_lightest_users_weigh_too_little_for_a_gap_of_rounding() -> None:
+    """The same leximin with weights over three and over six orders of magnitude."""
+    even = fo.generate("uniform", users=60, servers=60, resources=3, seed=0)
+    first = [choose(fo.formulate(even.replace(weights=np.logspace(0, orders, 60)), "drfh"), None).name for orders in (3, 6)]
+    assert first == ["interior-point", "highs"]
+
+
+def test_trade_offs_and_networks_of_some_size_are_for_cvxpy() -> None:
+    """A network is a server of many limits, of which each user takes few."""
+    rng = np.random.default_rng(0)
+    for users, notion, expected in ((12, "gfj", "interior-point"), (40, "gfj", "cvxpy"), (40, "proportional", "interior-point")):
+        assert choose(fo.formulate(fo.generate("uniform", users=users, servers=3, resources=2, seed=0), notion), None).name == expected
+    for links, paths, expected in ((100, 0.05, "cvxpy"), (100, 0.5, "interior-point"), (50, 0.05, "interior-point")):
+        takes = np.where(rng.random((600, links)) < paths, 1.0, 0.0)
+        takes[:, 0] = 1.0
+        network = fo.formulate(fo.Instance(np.full((1, links), 9.0), takes), "proportional")
+        assert choose(network, None).name == expected

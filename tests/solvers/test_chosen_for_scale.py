@@ -82,7 +82,8 @@ def test_psdsf_takes_turns_where_it_is_no_market() -> None:
         with pytest.raises(fo.Unsupported, match="use best-response"):
             fo.solve(MANY, "psdsf", solver="interior-point", **options)  # type: ignore[arg-type]
     assert not market.is_large(fo.formulate(MANY.replace(tasks=np.full(2000, 3.0)), "psdsf", sharing="tdm"))
-    assert not market.is_large(fo.formulate(LARGE, "psdsf", sharing="tdm"))
+    few = fo.generate("uniform", users=6, servers=3, resources=2, seed=0)
+    assert not market.is_large(fo.formulate(few, "psdsf", sharing="tdm"))
 
 
 def test_a_market_whose_path_is_lost_is_finished_in_logarithms(monkeypatch: pytest.MonkeyPatch) -> None:
