@@ -15,6 +15,7 @@ from fairopt.commands.console import Bar, check_instance, check_page, choose_for
 from fairopt.commands.crews import Address, Backend, Workers
 from fairopt.commands.options import (
     ClusterChanges,
+    ClusterRules,
     Guarantees,
     Json,
     Only,
@@ -24,6 +25,7 @@ from fairopt.commands.options import (
     Sharing,
     at_least_one,
     counts,
+    read_instance,
     read_period,
     with_rules,
 )
@@ -123,6 +125,7 @@ def history(
     resource_weights: ResourceWeights = None,
     only: Only = None,
     changes: ClusterChanges = None,
+    rules: ClusterRules = None,
     by: Annotated[
         By,
         typer.Option(
@@ -182,6 +185,8 @@ def history(
         raise typer.BadParameter("a log says what jobs held, so a history divides resources (rdm); leave tdm out", param_hint="--sharing")
     if changes and cluster is None:
         raise typer.BadParameter("it changes the file of --cluster, which is not given", param_hint="--set")
+    if rules and cluster is None:
+        raise typer.BadParameter("it is about the users of --cluster, which is not given", param_hint="--rule")
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     check_instance(instance, "--instance")
     kinds = {path: table_form(path, option) for path, option in ((held, "--held"), (due, "--due")) if path is not None}
@@ -195,7 +200,7 @@ def history(
         f"judging {log[0]}",
         lambda: fo.history(
             log if len(log) > 1 else log[0],
-            cluster,
+            read_instance(cluster, changes, rules) if rules and cluster is not None else cluster,
             with_rules([notion], guarantees, queue_share, counts(resource_weights, only))[0],
             nodes=nodes,
             associations=associations,
@@ -205,7 +210,7 @@ def history(
             moments="all" if moments == "all" else None if moments is None else int(moments),
             users=owners,
             timezone=timezone,
-            changes=changes or (),
+            changes=() if rules else changes or (),
             seed=seed,
             resume=resume,
             lenient=lenient,

@@ -27,6 +27,7 @@ __all__ = [
     "EFFORT",
     "Changes",
     "ClusterChanges",
+    "ClusterRules",
     "Csv",
     "Everything",
     "Exact",
@@ -89,6 +90,14 @@ Rules = Annotated[
         "--rule",
         metavar="TEXT",
         help="A condition on tasks beside those of FILE, as in \"x['lab/alice'] >= 2 * x[course]\". Can be repeated.",
+    ),
+]
+ClusterRules = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rule",
+        metavar="TEXT",
+        help='A limit on tasks beside those of the cluster of --cluster, as in "x[alice] + 2 * x[bob] <= 8". Can be repeated.',
     ),
 ]
 ClusterChanges = Annotated[

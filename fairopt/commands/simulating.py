@@ -12,7 +12,7 @@ import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import INTERRUPTED, Bar, check_page, choose_form, draw, hand_over, say, work
 from fairopt.commands.crews import Address, Backend, Workers
-from fairopt.commands.options import Billing, ClusterChanges, Json, Partitions, Resume, Usage, billed, read_instance
+from fairopt.commands.options import Billing, ClusterChanges, ClusterRules, Json, Partitions, Resume, Usage, billed, read_instance
 from fairopt.commands.outputs import Written
 from fairopt.commands.retired import warn_retired
 from fairopt.commands.traces import Gangs, Lenient, read_trace
@@ -81,6 +81,7 @@ def simulate(
     address: Address = None,
     lenient: Lenient = False,
     changes: ClusterChanges = None,
+    rules: ClusterRules = None,
     as_json: Json = False,
     by: Annotated[
         Literal["job", "user", "queue", "time"] | None,
@@ -128,7 +129,7 @@ def simulate(
     check_page(report, "--report")
     if report is not None and len(scheduler or ()) < 2:
         raise typer.BadParameter("the page compares several schedulers; give --scheduler more than once", param_hint="--report")
-    instance = read_instance(cluster, changes)
+    instance = read_instance(cluster, changes, rules)
     if by == "queue" and not instance.queues:
         raise typer.BadParameter(f"{cluster} has no queues; use job, user or time", param_hint="--by")
     jobs = read_trace(trace, instance, events=events, gangs=gangs, lenient=lenient)

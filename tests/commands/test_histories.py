@@ -149,3 +149,13 @@ def test_named_limits_and_how_full_they_were(files: list[str], tmp_path: Path) -
     run(*files, "--report", tmp_path / "page.html")
     assert "named limits" in (tmp_path / "page.html").read_text()
     assert json.loads(run(*files, "--set", "limits.few=", "--json"))["owners"] == before["owners"]
+
+
+def test_a_rule_that_is_a_limit_holds_and_others_are_refused(files: list[str]) -> None:
+    """A rule of A is a limit of A's tasks, as in the file; without a cluster there is nobody whom it could name."""
+    fo.save(fo.Instance([[8, 32]], [[1, 1]] * 3, resources=["cpu", "memory"], users=["A", "B", "[bold]"]), files[3])
+    ruled = json.loads(run(*files, "--rule", "x[A] <= 2", "--json"))
+    fo.save(fo.load(files[3]).replace(limits=[fo.Limit("two", 2, users=["A"])]), files[3])
+    assert ruled["owners"] == json.loads(run(*files, "--json"))["owners"]
+    assert "keeps only rules that are limits" in run(*files, "--rule", "x[A] >= 2", status=2)
+    assert "--rule: it is about the users of --cluster" in run(*files[:2], "--rule", "x[A] <= 2", status=2).replace("│ ", "")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
+from support.command_line import flat, run
 
 import fairopt as fo
 
@@ -96,6 +98,16 @@ def test_a_simulation_keeps_them_at_every_moment(scheduler: str) -> None:
     trace = fo.Trace(["B", "A"], [0, 0], [3, 4], [[1], [1]], [10, 10], resources=["cpu"])
     done = fo.simulate(trace, cluster, scheduler).jobs
     np.testing.assert_allclose(done.set_index("user")["finished_s"].loc[["B", "A"]], [10, 20])
+
+
+def test_the_command_takes_a_rule_of_the_cluster(tmp_path: Path) -> None:
+    """--rule of simulate: as rules of the file."""
+    fo.save(fo.Instance([[9]], [[1], [1]], users=["A", "B"], resources=["cpu"]), tmp_path / "cluster.yaml")
+    (tmp_path / "jobs.csv").write_text("user,submit_s,tasks,run_s,cpu\nB,0,3,10,1\nA,0,4,10,1\n")
+    asked = ("simulate", tmp_path / "jobs.csv", "--cluster", tmp_path / "cluster.yaml", "--csv")
+    ends = [line.split(",") for line in run(*asked, "--rule", "x[A] <= 2").stdout.splitlines()]
+    assert [float(row[ends[0].index("finished_s")]) for row in ends[1:]] == [10, 20]
+    assert "x[A] >= 2" in flat(run(*asked, "--rule", "x[A] >= 2", status=2).stderr)
 
 
 def test_a_simulation_and_a_history_refuse_others() -> None:
