@@ -31,6 +31,7 @@ from fairopt.errors import InvalidInstance, NoSolution, SolverUnavailable, Unsup
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.fractions import ExactArray, fractions_of
 from fairopt.papers import PAPERS, Result, read
+from fairopt.reproduction.flow_trials import soroush_ratio
 from fairopt.reproduction.memory_trials import memory_rows
 from fairopt.reproduction.property_trials import number_of_instances, psdsf_table_1
 from fairopt.reproduction.schedule_trials import drfh_figure_4, drfh_placements, kesidis_tables, number_of_trials
@@ -305,6 +306,8 @@ def _experiments() -> Iterator[Experiment]:
     yield Experiment("drfh-trace", "A day of a Google trace", drfh.source, drfh_trace, number_of_simulations)
     yield Experiment("kesidis-tables", "Random servers", kesidis.source, kesidis_tables, number_of_trials("kesidis", "trials"))
     yield Experiment("pdrf-tables", "PDRF against task-by-task DRF", pdrf.source, _pdrf_trials, number_of_trials("pdrf", "trials"))
+    soroush = read("soroush")
+    yield Experiment("soroush-ratio", soroush.title, soroush.source, soroush_ratio, number_of_trials("soroush", "trials"))
 
 
 EXPERIMENTS: dict[str, Experiment] = {experiment.id: experiment for experiment in _experiments()}

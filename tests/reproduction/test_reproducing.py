@@ -30,7 +30,16 @@ KNOWN = {
 }
 SILENT = {"bbf-section-3", "bbf-ring-largest", "psdsf-figure-6-drfh", "psdsf-figure-6-random-periods", "psdsf-figure-6-sweep-periods"}
 SILENT |= {"gavel-max-min", "gavel-max-min-time"}
-TRIALS = ["psdsf-table-1", "drfh-figure-4", "drfh-figure-4-over-time", "drfh-placements", "drfh-trace", "kesidis-tables", "pdrf-tables"]
+TRIALS = [
+    "psdsf-table-1",
+    "drfh-figure-4",
+    "drfh-figure-4-over-time",
+    "drfh-placements",
+    "drfh-trace",
+    "kesidis-tables",
+    "pdrf-tables",
+    "soroush-ratio",
+]
 
 
 def run(*arguments: str, status: int = 0, columns: int = 80) -> Result:
