@@ -247,7 +247,9 @@ class PSDSF(ShareNotion):
     def criterion(self, instance: Instance) -> Criterion:
         """Return x[n] / gamma[n,i] for progressive filling, with gamma[n,i] that of one server of the row."""
         if instance.speeds_given is not None:
-            refuse_by_server(instance, 'progressive filling by "psdsf" counts tasks', 'use "cdrf", or leave the speeds out')
+            refuse_by_server(
+                instance, 'progressive filling by "psdsf" counts tasks', 'use "cdrf", or leave demands and speeds by server out'
+            )
         return Criterion(safe_ratio(instance.counts, instance.rates), Measure.SERVER)
 
     def in_tasks(self, instance: Instance, table: FloatArray) -> FloatArray:

@@ -310,5 +310,6 @@ def test_what_a_scheduler_cannot_express_is_said(kind: str) -> None:
     """The placement, limits on groups of servers, lending limits."""
     notes = " ".join(exported(kind).notes)
     assert "does not say on which servers a queue runs" in notes
+    assert ("--node-label ROW=LABEL" in notes) == (kind == "yarn")
     assert "limits on groups of servers: those of dee are not in the export" in notes
     assert ("lending limits of cyd are not in the export" in notes) == (kind != "volcano")

@@ -131,6 +131,8 @@ class _File:
             self.notes.append(f"YARN has no resource {joined(left_out, _MOST)}: not in the export")
         if len(self.labels) == 1:
             self.notes += self.holdings.notes_of_groups("a queue of YARN")
+            if scheduler == "capacity" and len(self.whole.groups) > 1:
+                self.notes.append("node labels say where queues run: --node-label ROW=LABEL for each row of servers")
         if scheduler == "fair":
             self.notes += self.holdings.notes_of_tree("the Fair Scheduler")
             self.notes.append("the Fair Scheduler counts what a queue is guaranteed: below it a queue comes first, beyond it by weights")
