@@ -123,7 +123,7 @@ QOS = {  # columns of sacctmgr show qos
     "usagethres": "UsageThres",
 }
 LIMITS = {  # columns of tables without which limits are missing, by their names in the JSON
-    "associations": {"grp_tres": "GrpTRES", "grp_jobs": "GrpJobs", "max_jobs": "MaxJobs"},
+    "associations": {"grp_tres": "GrpTRES", "grp_jobs": "GrpJobs", "max_jobs": "MaxJobs", "max_tres": "MaxTRES", "max_wall": "MaxWall"},
     "qos": {
         **{
             name: name

@@ -56,7 +56,7 @@ def test_columns_that_are_missing(tmp_path: Path) -> None:
     (tmp_path / "tree.txt").write_text("Account|User|RawShares\nroot||\n a||1\n  a|u|1\n")
     (tmp_path / "qos.txt").write_text("Name|Priority|GrpTRES\nnormal|0|\n")
     found = import_records(tmp_path, [node("n1")], [job(1, qos="other")], associations=tmp_path / "tree.txt", qos=tmp_path / "qos.txt")
-    assert said(found, "the associations have no columns GrpTRES, GrpJobs and MaxJobs: what these say does not count")
+    assert said(found, "the associations have no columns GrpTRES, GrpJobs, MaxJobs, MaxTRES and MaxWall: what these say does not count")
     assert said(found, "the QOS have no columns GrpJobs, MaxTRESPU, MaxJobsPU")
     assert said(found, "1 job is in the QOS other, which the table of QOS does not have")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fairopt.clusters.json_export import Part
 from fairopt.clusters.pbs.nodes import truth
 from fairopt.clusters.pbs.reading import is_true, number_of, parsed, text_of
-from fairopt.clusters.pbs.syntax import SAYS_NOTHING, Chunk, amount, chunks, indices, renamed, state_counts, vnodes_of
+from fairopt.clusters.pbs.syntax import SAYS_NOTHING, Chunk, amount, chunks, indices, renamed, select_of_nodes, state_counts, vnodes_of
 
 __all__ = ["OWNERS", "Job", "Task", "chunks_of", "one_chunk", "owners_of", "packed", "read_job", "tasks_of", "wide_of"]
 
@@ -144,11 +144,13 @@ def owners_of(fields: Mapping[str, str]) -> dict[str, str]:
 
 
 def _select(part: Part, asked: Part) -> str:
-    """Return the chunks of a job; one of CPUs, memory and GPUs in all where it states none."""
+    """Return the chunks of a job; one of CPUs, memory and GPUs in all where it states none, nor nodes in the older way."""
     if part.value is not None:
         text = text_of(part)
         parsed(part, chunks)
         return text
+    if asked.get("nodes").value is not None:
+        return str(parsed(asked["nodes"], select_of_nodes))
     return one_chunk({name: text_of(each) for name, each in asked.entries().items() if name in _OF_ONE and each.value is not None})
 
 

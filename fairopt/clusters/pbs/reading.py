@@ -25,6 +25,7 @@ COMMANDS = {
 }
 _BARE = re.compile(r'((?<!\\)":\s*)([^\s"\[\]{},]{1,64})(?=\s*[,}\n])')  # a value without quotes
 _JSON = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?|true|false|null")
+_OF_TORQUE = re.compile(r"\s*(<\?xml[^>]*>\s*)?<(Data|Job|Node)>")
 _TRUE = ("true", "t", "yes", "y", "1")
 
 
@@ -47,6 +48,11 @@ def read_listing(path: str | os.PathLike[str], kind: str) -> dict[str, Part]:
 def _read(path: Path, command: str) -> Part:
     """Read an answer; PBS writes what strtod takes for a number without quotes, such as the name 007, which is no JSON."""
     text = read_text(path)
+    if _OF_TORQUE.match(text):
+        raise InvalidInstance(
+            f"{path}: this is XML, as Torque writes it, and the answers of PBS Professional and OpenPBS are read, in JSON ({command}); for "
+            'Torque, make tables as the how-to "LSF and Grid Engine" does'
+        )
     try:
         return parse_json(text, path, command, mapping=_with_all_limits)
     except InvalidInstance:

@@ -26,6 +26,7 @@ __all__ = [
     "is_size",
     "renamed",
     "run_limits",
+    "select_of_nodes",
     "state_counts",
     "vnodes_of",
 ]
@@ -101,6 +102,30 @@ def chunks(text: str) -> list[Chunk]:
         It is none.
     """
     return [_chunk(each) for each in _split(text, "+")]
+
+
+def select_of_nodes(text: str) -> str:
+    """Return the ``select`` of a job that asks for nodes in the older way: how many, or a host, each with ``ppn`` CPUs and ``gpus`` GPUs.
+
+    >>> select_of_nodes("2:ppn=4+gpu07:ppn=8:gpus=2")
+    '2:ncpus=4+1:host=gpu07:ncpus=8:ngpus=2'
+
+    Raises
+    ------
+    ValueError
+        It asks for something else, such as a property of nodes.
+    """
+    found = []
+    for each in _split(text, "+"):
+        first, *rest = _split(each, ":")
+        asked = [first] if _BARE.fullmatch(first) else ["1", f"host={first}"]
+        given = dict(word.partition("=")[::2] for word in rest)
+        if strange := [word for word in given if word not in ("ppn", "gpus")]:
+            raise ValueError(f'"{strange[0][:40]}" of nodes is not known here; ask for chunks instead (select)')
+        asked += [f"ncpus={given.get('ppn', '1')}", *([f"ngpus={given['gpus']}"] if "gpus" in given else [])]
+        found.append(":".join(asked))
+    chunks("+".join(found))
+    return "+".join(found)
 
 
 def _chunk(text: str) -> Chunk:

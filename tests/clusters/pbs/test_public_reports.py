@@ -109,3 +109,26 @@ def test_vnodes_of_reservations(tmp_path: Path) -> None:
     assert [each.why for each in found.left_out if "larger" in each.why] != []
     assert "1 reserved vnode does not say for which reservation: open to jobs of those that no vnode names" in found.notes
     assert "1 vnode is in a reservation that is later, or has a part of it (pbs_rstat says which): open to all jobs" in found.notes
+
+
+def test_nodes_in_the_older_way(tmp_path: Path) -> None:
+    """Two chunks of 4 CPUs, and one of 2 on b; a property of nodes is not known, and is refused with its place."""
+    asked = {"nodes": "2:ppn=4+b:ppn=2", "select": None}
+    found = import_records(
+        tmp_path, [vnode("a", 8), vnode("b", 8)], [job(1, asked=asked), job(2, asked={"nodes": "b:ppn=8", "select": None})]
+    )
+    sizes = sorted(zip(found.instance.demands[:, 0].tolist(), found.instance.tasks.tolist(), strict=True))
+    assert sizes == [(2, 1), (4, 2), (8, 1)]
+    with pytest.raises(
+        fo.InvalidInstance, match=r'Resource_List.nodes: "1:fast" cannot be read: "fast" of nodes is not known here; ask for chunks instead'
+    ):
+        import_records(tmp_path, [vnode("a")], [job(1, asked={"nodes": "1:fast", "select": None})])
+
+
+@pytest.mark.parametrize("head", ["<Data>", '<?xml version="1.0"?>\n<Data>'])
+def test_answers_of_torque_are_refused_with_what_to_do(tmp_path: Path, head: str) -> None:
+    """They are XML."""
+    (tmp_path / "nodes.xml").write_text(f"{head}<Node><name>n1</name><np>8</np></Node></Data>")
+    (tmp_path / "jobs.json").write_text("{}")
+    with pytest.raises(fo.InvalidInstance, match="this is XML, as Torque writes it, and the answers of PBS Professional"):
+        fo.import_pbs(tmp_path / "nodes.xml", tmp_path / "jobs.json")
