@@ -68,8 +68,8 @@ def _filling_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tu
         optimality = max(
             optimality, raised_gap(program, part, solution.bounds_of_part(number), solution.raised.get(number, ()), shares.users)
         )
-        limits = program.limits if extra is None else Limits.stack([program.limits, extra])
-        of_part = replace(program, limits=limits)
+        of_part = program if extra is None else replace(program, limits=Limits.stack([program.limits, extra]))
+        limits = of_part.limits
         on_shares = ShareLimits.of(of_part)
         way = Course(goal, part, shares, program.per_user(of_part.largest() * per_level) > 0, on_shares)
         levels = program.per_user(x * per_level)

@@ -126,7 +126,9 @@ class Limits:
 
     def of_kinds(self, *kinds: LimitKind) -> npt.NDArray[np.bool_]:
         """Return which rows are of one of these kinds, (rows,)."""
-        return np.isin(self.kinds, kinds)
+        wanted = np.zeros(max(LimitKind) + 1, bool)
+        wanted[[*kinds]] = True
+        return np.asarray(wanted[self.kinds])
 
     def __len__(self) -> int:
         return int(self.bounds.size)
