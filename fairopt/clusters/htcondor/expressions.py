@@ -1,8 +1,9 @@
 """Expressions of ClassAds, as far as requests and requirements of jobs use them.
 
 Literals, attributes (``MY.``, ``TARGET.``, or of the own ad, then of the other), arithmetic, comparison (``==``, ``=?=``, ``=!=``), ``&&``,
-``||``, ``!``, ``?:``, and some functions. Names and texts are compared without case. What is not known is *undefined*, and stays so
-through most operations; ``&&`` and ``||`` need not know it if the other side decides. JSON has an expression as text: ``/Expr(...)/``.
+``||``, ``!``, ``?:``, and some functions, ``countMatches`` among them, by which jobs choose GPUs. Names and texts are compared without
+case. What is not known is *undefined*, and stays so through most operations; ``&&`` and ``||`` need not know it if the other side decides.
+JSON has an expression as text: ``/Expr(...)/``.
 
 >>> slot, text = {"arch": "X86_64", "memory": 4096}, '/Expr(TARGET.Arch == "x86_64" && TARGET.Memory >= RequestMemory)/'
 >>> evaluated(text, {"requestmemory": 2048}, slot)
@@ -65,6 +66,12 @@ class _Scope:
 
     def __init__(self, my: Ad, target: Ad, depth: int = 0) -> None:
         self.my, self.target, self.depth = my, target, depth
+
+    def raw(self, name: str) -> Any:
+        """Return what an attribute is written as, an expression for one."""
+        side, _, rest = name.lower().rpartition(".")
+        places = [ad for ad, which in ((self.my, "my"), (self.target, "target")) if side in ("", which)]
+        return next((ad[rest] for ad in places if ad.get(rest) is not None), UNDEFINED)
 
     def of(self, name: str) -> Any:
         """Return the value of an attribute."""
@@ -205,6 +212,7 @@ class _Parser:
 
     def _call(self, name: str) -> _Node:
         self._take("(")
+        first = self._peek() if self._at < len(self._tokens) and self._tokens[self._at][0] == "name" else ""
         given: list[_Node] = []
         while self._peek() != ")":
             given.append(self._choice())
@@ -214,9 +222,25 @@ class _Parser:
         if name == "ifthenelse" and len(given) == 3:
             test, yes, no = given
             return lambda scope: _if(test(scope), lambda: yes(scope), lambda: no(scope))
+        if name == "countmatches" and len(given) == 2 and first:
+            return lambda scope: _matches(scope, first, given[1](scope))
         if name not in _FUNCTIONS:
             raise Unreadable(f"the function {name} is not known")
         return lambda scope: _FUNCTIONS[name](*(each(scope) for each in given))
+
+
+def _matches(scope: _Scope, name: str, ads: Any) -> Any:
+    """Return in how many of a list of ads, such as those of the GPUs of a slot, the expression of an attribute is true.
+
+    >>> job, slot = {"requiregpus": "/Expr(Capability >= 8)/"}, {"availablegpus": [{"capability": 8.6}, {"capability": 7.0}]}
+    >>> evaluated("/Expr(countMatches(MY.RequireGPUs, TARGET.AvailableGPUs) >= 1)/", job, slot)
+    True
+    """
+    wish = scope.raw(name)
+    if wish is UNDEFINED or not isinstance(ads, list):
+        return UNDEFINED
+    found = [evaluated(wish, ad, scope.my) for ad in ads if isinstance(ad, dict)]
+    return sum(value is not UNDEFINED and _truth(value) for value in found)
 
 
 def _if(test: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:

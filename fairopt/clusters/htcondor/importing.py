@@ -153,6 +153,12 @@ def import_htcondor(
     able = startable
     where.note(account)
     _note(able, unlimited, account)
+    mixed = sum(len(slot.cards) > 1 for slot in servers) if any("requiregpus" in job.ad.values for job in able) else 0
+    if mixed:
+        account.note(
+            f"{plural(mixed, 'slot has', 'slots have')} GPUs of several kinds, which count together: jobs that require one kind may seem "
+            "to fit where there is less of it"
+        )
     running: list[tuple[int, int, float]] = []
     strange = 0
     for j, job in enumerate(able):

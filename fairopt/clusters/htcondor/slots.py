@@ -20,6 +20,7 @@ __all__ = ["Slot", "read_slot", "renamed", "servers_of"]
 _NAMES = {"cpus": "cpu", "gpus": "gpu"}
 _ENOUGH = 10**15  # KiB of disk: a slot has what any job asks for, as disk does not count
 _NOT_SHARED = ("disk", "swap")  # of the resources of a machine: noted where jobs ask for them
+_KIND_OF_CARD = ("devicename", "capability", "globalmemorymb")
 _CLOSED_STATES = ("owner", "drained", "delete", "shutdown")
 _OPEN_STATES = ("unclaimed", "claimed", "matched", "preempting", "backfill")
 
@@ -49,6 +50,11 @@ class Slot:
     values: Mapping[str, Any]
     closed: str
 
+    @property
+    def cards(self) -> set[tuple[Any, ...]]:
+        """The kinds of its GPUs, as far as it says them: name, capability and memory."""
+        return {tuple(card.get(key) for key in _KIND_OF_CARD) for card in self.values.get("availablegpus") or () if isinstance(card, dict)}
+
 
 def renamed(resource: str) -> str:
     """Return the name of a resource in an instance."""
@@ -72,6 +78,9 @@ def read_slot(ad: Ad) -> Slot:
     offers["memory"] = memory / 1024
     values["memory"] = _as_written(memory)
     values |= dict.fromkeys(("disk", "totalslotdisk", "totaldisk"), _ENOUGH)
+    cards = [value for key, value in ad.values.items() if key.startswith("gpus_") and isinstance(value, dict)]
+    if cards:  # all GPUs, whether a job has them now or not
+        values["availablegpus"] = [{key.lower(): value for key, value in card.items()} for card in cards]
     state = ad.text("State", "Unclaimed").lower()
     if state not in (*_OPEN_STATES, *_CLOSED_STATES):
         ad.get("State").refuse(f'there is no state "{state[:40]}" of a slot; the version of this export may be newer')

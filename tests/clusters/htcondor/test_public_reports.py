@@ -76,3 +76,31 @@ def test_machines_take_the_jobs_that_their_start_expression_names(tmp_path: Path
     why = "attributes that these jobs, or the slots, do not have"
     assert f"Start of 1 slot has {why}: it does not count, so that these take any job" in found.notes
     assert tasks(found) == pytest.approx({"ada": 8, "ben": 4, "cat": 3})
+
+
+def test_jobs_that_require_some_kind_of_gpu(tmp_path: Path) -> None:
+    """w1 has an A100 and a V100, w2 two V100, w3 an A100 that is taken now: jobs that require 8.0 run on w1 and w3, two at once on none.
+
+    As submit files write it: gpus_minimum_capability = 8.0.
+    """
+    new, old = {"Capability": 8.0, "DeviceName": "A100"}, {"Capability": 7.0, "DeviceName": "V100"}
+    gpus: dict[str, list[Any]] = {"w1": [new, old], "w2": [old, old], "w3": [new]}
+    slots = []
+    for name, own in gpus.items():
+        cards: dict[str, Any] = {f"GPUs_GPU_{name}_{k}": card for k, card in enumerate(own)}
+        slots.append(slot(f"slot1@{name}", 8, TotalSlotGPUs=len(own), GPUs=0, AvailableGPUs=[], **cards))
+    needs = "/Expr(TARGET.GPUs >= RequestGPUs && countMatches(MY.RequireGPUs, TARGET.AvailableGPUs) >= RequestGPUs)/"
+    wish: dict[str, Any] = {"Requirements": needs, "RequireGPUs": "/Expr(Capability >= 8.0)/"}
+    jobs = [
+        *many(1, "ada", RequestGPUs=1, **wish),
+        *many(2, "ben", RequestGPUs=1, **wish | {"RequireGPUs": '/Expr(DeviceName == "V100")/'}),
+    ]
+    found = import_ads(tmp_path, slots, [*jobs, *many(3, "cat", 1, RequestGPUs=2, **wish)])
+    reach = {
+        owner: sorted({found.instance.servers[i] for i in found.instance.eligibility[n].nonzero()[0]})
+        for n, owner in enumerate(found.owners)
+    }
+    assert reach == {"ada": ["w1", "w3"], "ben": ["w1", "w2"]}
+    assert not any("not understood" in note for note in found.notes)
+    assert [each.number for each in found.left_out] == [1]
+    assert any(note.startswith("1 slot has GPUs of several kinds, which count together") for note in found.notes)
