@@ -196,8 +196,8 @@ class FinishTime(ShareNotion):
         if not self.waits:
             return None
         alone = self._time_alone(instance)
-        z = instance.work(tasks) * safe_ratio(alone, self._of("left", instance))
-        z = np.where(np.isfinite(z), z, 0.0)  # who can do nothing
+        per_work = safe_ratio(alone, self._of("left", instance))
+        z = instance.work(tasks) * np.where(np.isfinite(per_work), per_work, 0.0)  # inf: who can do nothing
         return np.asarray(z / (1 + safe_ratio(self._of("elapsed", instance), alone) * z))
 
     def ratios(self, instance: Instance, tasks: FloatArray) -> FloatArray:

@@ -228,6 +228,14 @@ def test_who_pays_a_millionth_has_all_its_digits(seed: int, users: int, kinds: i
     np.testing.assert_allclose(found.work, fo.solve(cluster, "finish-time", **times).work[who], rtol=1e-11)
 
 
+def test_who_can_do_nothing_has_no_share() -> None:
+    """Its speed is 0 everywhere. The other does 12 a second, and ends after 1 + 1 / 12 seconds; alone with its slice, 6, after 1 / 6."""
+    lab = fo.Instance([[8], [4]], [[1], [1]], speeds=[[1, 1], [0, 0]])
+    found = fo.solve(lab, "finish-time", elapsed=1)
+    assert found.work.tolist() == pytest.approx([12, 0])
+    assert found.shares.tolist() == pytest.approx([(1 / 6) / (1 + 1 / 12), 0])
+
+
 def test_extreme_times() -> None:
     """Who waited a hundred thousand times as long as alone is served first, and as far as it can."""
     cluster = fo.Instance([[8]], [[1], [1], [1]], tasks=[3, np.inf, np.inf])
