@@ -156,7 +156,9 @@ class FinishTime(ShareNotion):
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """Return phi[n] (a[n] + L[n] / r[n]) / L[n], the share of a unit of rate without delay, times the weight by which it is divided."""
-        share: FloatArray = instance.weights * safe_ratio(self._time_alone(instance), self._of("left", instance))
+        alone = self._time_alone(instance)
+        alone = np.where(alone == np.inf, self._of("left", instance), alone)  # who has no tasks does nothing, whatever its share counts
+        share: FloatArray = instance.weights * safe_ratio(alone, self._of("left", instance))
         return share
 
     def _of(self, word: str, instance: Instance) -> FloatArray:
@@ -210,4 +212,6 @@ class FinishTime(ShareNotion):
     def describe_measure(self, instance: Instance, user: int) -> str:
         """Return when it would finish alone, as text."""
         alone: Any = self._time_alone(instance)[user]
+        if alone == np.inf:
+            return "when it finishes, which is never, alone or not: it can do nothing"
         return f"when it finishes, against {figure(float(alone))} after it came, when it would have finished alone with its slice"

@@ -107,6 +107,8 @@ def work_of_slice(instance: Instance, part: FloatArray | None = None) -> FloatAr
     possible, tasks = part[:, None] * instance.rates, instance.given("tasks")
     if not instance.differs_by_server:
         return np.asarray(np.minimum(within_shared(instance, possible.sum(axis=1), part), tasks))
+    can = (part > 0) & (tasks > 0)  # the others do nothing, whatever their rows say
+    possible, part, tasks = np.where(can[:, None], possible, 0), np.where(can, part, 1), np.where(can, tasks, 1)
     group = _groups(instance)
     first = np.unique(group, return_index=True)[1]
     of_shared = np.swapaxes(instance.demands_by_kind[:, instance.kind_of[first], instance.n_server_resources :], 1, 2)

@@ -155,9 +155,9 @@ def test_a_specification_lists_the_users() -> None:
     _, notion = read_notion("finish-time:left=14400:elapsed=0+3600:alone=0+1.5e2")
     expected = fo.solve(cores, "finish-time", left=14400, elapsed=[0, 3600], alone=[0, 150]).tasks_per_user
     assert (fo.solve(cores, notion).tasks_per_user == expected).all()
-    with pytest.raises(fo.InvalidInstance, match="elapsed of finish-time hold 'a\\+b'"):
+    with pytest.raises(fo.InvalidInstance, match="\"elapsed\" of finish-time hold 'a\\+b'"):
         read_notion("finish-time:elapsed=a+b")
-    with pytest.raises(fo.InvalidInstance, match=r"shape \(3,\)"):
+    with pytest.raises(fo.InvalidInstance, match="left of finish-time has 3 numbers"):
         fo.solve(cores, read_notion("finish-time:left=1+2+3")[1])
 
 
@@ -234,6 +234,13 @@ def test_who_can_do_nothing_has_no_share() -> None:
     found = fo.solve(lab, "finish-time", elapsed=1)
     assert found.work.tolist() == pytest.approx([12, 0])
     assert found.shares.tolist() == pytest.approx([(1 / 6) / (1 + 1 / 12), 0])
+    idle = lab.replace(speeds=[[1, 2], [1, 0.5]], tasks=[0, np.inf])  # its slice is 5 of 10
+    for each in (idle, idle.replace(speeds=None)):
+        assert fo.solve(each, "finish-time").work.tolist() == pytest.approx([0, 10 if each is idle else 12])
+        assert fo.solve(each, "finish-time", exact=True).work.tolist() == [0, 10 if each is idle else 12]
+    assert work_of_slice(idle).tolist() == [0, 5]
+    assert work_of_slice(idle.exact).tolist() == [0, 5]
+    assert "never" in fo.NOTIONS["finish-time"]().describe_measure(idle, 0)
 
 
 def test_extreme_times() -> None:
