@@ -13,6 +13,7 @@ from fairopt.commands.outputs import Written, forced
 from fairopt.commands.studies import exit_if_failed
 from fairopt.formats.results import rendered
 from fairopt.reporting import tables
+from fairopt.simulation.study_parts import folder_of_parts, join_folders
 from fairopt.wording import plural
 
 __all__ = ["study_merge"]
@@ -32,6 +33,8 @@ def study_merge(
 
     The parts must answer the same question. Missing parts and cells are named; the same study without --part computes
     them, with --resume and the joined file.
+    Of parts of fairopt study --simulate, the simulations are copied into the folder; the same study without --part, with
+    --resume and that folder, prints the table.
     Exit status 3: no row has an allocation; 1: some rows have none, or cells are missing.
     """
     from fairopt.studies.merging import merged
@@ -39,6 +42,11 @@ def study_merge(
     from fairopt.studies.sweep import summary
 
     form = choose_form(None, None, as_json=as_json, as_csv=as_csv)
+    if any(folder_of_parts(part) for part in parts):
+        if as_json or as_csv:
+            raise typer.BadParameter("parts of simulations have no table yet; leave it out", param_hint="--json" if as_json else "--csv")
+        _join_simulations(parts, output)
+        return
     frame, missing = work("joining", lambda: merged(parts, output, force=forced()))
     for each in missing:
         say("warning", each)
@@ -51,5 +59,17 @@ def study_merge(
         show(lambda width: tables.study_blocks(frame, means, {name: name for name in frame["instance"].unique()}))
         typer.echo(f"{plural(len(frame), 'row')} in {output / 'study.parquet' if output.is_dir() else output}")
     exit_if_failed(frame)
+    if missing:
+        raise typer.Exit(1)
+
+
+def _join_simulations(parts: list[Path], output: Path) -> None:
+    """Copy the simulations of all parts into one folder, and say what is missing."""
+    if output.is_dir() and any(output.iterdir()) and output not in parts and not forced():
+        raise typer.BadParameter(f"{output} is not empty; give another folder, or add to it with --force", param_hint="--output")
+    number, missing = work("joining", lambda: join_folders(parts, output))
+    for each in missing:
+        say("warning", each)
+    typer.echo(f"{plural(number, 'simulation')} in {output}; the same study without --part, and with --resume {output}, prints the table")
     if missing:
         raise typer.Exit(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -16,11 +17,14 @@ from fairopt.formats.results import rendered
 from fairopt.reporting import tables
 from fairopt.wording import plural
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 __all__ = ["check_options", "study_simulations"]
 
+_OF_PART = {"as_json": "--json", "as_csv": "--csv", "table": "--table"}
 _OWN = ("simulate", "cluster", "schedulers", "until", "gangs", "lenient")  # arguments of a study that are for simulations only
-_SHARED = ("seeds", "reference", "resume", "workers", "backend", "address", "as_json", "as_csv", "table", "max_bytes", "force")
-_OF_PARTS = "simulations have no parts; leave it out, and use --workers, or --backend and --address, on many machines"
+_SHARED = ("part", "seeds", "reference", "resume", "workers", "backend", "address", "as_json", "as_csv", "table", "max_bytes", "force")
 
 
 def check_options(context: typer.Context, simulate: Sequence[Path] | None) -> None:
@@ -31,8 +35,10 @@ def check_options(context: typer.Context, simulate: Sequence[Path] | None) -> No
         if not is_given or context.params.get(str(part.name)) in ((), []):  # older versions of click: an argument left out is given as ()
             continue
         word = max(part.opts, key=len) if part.param_type_name == "option" else "FILE"
-        if simulate and part.name == "part":
-            raise typer.BadParameter(_OF_PARTS, param_hint=word)
+        if simulate and part.name in _OF_PART and context.params.get("part") is not None:
+            raise typer.BadParameter(
+                "a part has no table; leave it out, and ask for it without --part when all is simulated", param_hint=word
+            )
         if simulate and part.name not in (*_OWN, *_SHARED):
             raise typer.BadParameter("it is not for simulations; leave it out, or leave --simulate out", param_hint=word)
         if not simulate and part.name in _OWN:
@@ -49,6 +55,7 @@ def study_simulations(
     until: float | None,
     gangs: bool,
     lenient: bool,
+    part: str | None,
     resume: Path | None,
     workers: int,
     backend: str,
@@ -63,6 +70,8 @@ def study_simulations(
     for option, there in (("--cluster", clusters), ("--schedulers", words(schedulers))):
         if not there:
             raise typer.BadParameter("with --simulate it is needed; give at least one", param_hint=option)
+    if part is not None and resume is None:
+        raise typer.BadParameter("nothing would be kept to join; give --resume and a folder for this part", param_hint="--part")
     simulations = {}
     for cluster in dict.fromkeys(clusters):
         instance = read_instance(cluster, None)
@@ -81,6 +90,7 @@ def study_simulations(
             seeds=range(seeds),
             reference=reference or "drfh",
             until=until,
+            part=part,
             resume=resume,
             workers=workers,
             backend=backend,
@@ -89,6 +99,11 @@ def study_simulations(
             stop=stop,
         ),
     )
+    if part is not None:
+        kept = f"{plural(len(frame), 'simulation')} of part {part}, kept in {resume}"
+        typer.echo(f"{kept}; when all parts are there, the same command without --part prints the table")
+        exit_if_failed(frame)
+        return
     if table is not None:
         deliver(rendered(frame, kind, str(table)), table)
     if form == "csv":
@@ -101,6 +116,11 @@ def study_simulations(
         show(lambda width: tables.simulated_study_blocks(frame, reference or "drfh"))
         if resume is not None:
             typer.echo(f"{plural(len(frame), 'cell')}, kept in {resume}")
+    exit_if_failed(frame)
+
+
+def exit_if_failed(frame: pd.DataFrame) -> None:
+    """Exit with 3 if all rows have a message, with 1 if some have."""
     if frame["message"].ne("").any():
         raise typer.Exit(3 if frame["message"].ne("").all() else 1)
 

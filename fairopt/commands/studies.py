@@ -175,8 +175,8 @@ def study(
         raise typer.BadParameter("give a number of seeds >= 1", param_hint="--seeds")
     if simulate:
         study_simulations(
-            simulate, cluster or [], schedulers, seeds=seeds, reference=reference, until=until, gangs=gangs, lenient=lenient, resume=resume,
-            workers=workers, backend=backend, address=address, as_json=as_json, as_csv=as_csv, table=table,
+            simulate, cluster or [], schedulers, seeds=seeds, reference=reference, until=until, gangs=gangs, lenient=lenient, part=part,
+            resume=resume, workers=workers, backend=backend, address=address, as_json=as_json, as_csv=as_csv, table=table,
         )  # fmt: skip
         return
     form = choose_form(None, plot, as_json=as_json, as_csv=as_csv)

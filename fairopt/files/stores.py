@@ -138,6 +138,11 @@ class Pace:
         of_all = self._part * (time.monotonic() - self._started)
         return self._written + min(max(self._least, of_all, self._effort * self._took), max(self._most, of_all))
 
+    @property
+    def is_due(self) -> bool:
+        """Is it time to write?"""
+        return time.monotonic() >= self.due
+
     @contextlib.contextmanager
     def write(self) -> Iterator[None]:
         """Take the time of a write."""

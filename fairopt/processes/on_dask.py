@@ -3,16 +3,20 @@
 Dask gives a batch whose worker is lost to another worker, and again, until it has cost four of them. So a worker marks a batch at the
 scheduler before it begins it, and a worker that gets a batch with a mark leaves it alone and says so: a task that ends its worker costs one
 worker when it comes in a batch, and one when it comes alone.
+
+A worker that lacks what a message of Dask's names ends, and takes no further ones. So a batch names nothing of fairopt: it is a line of
+Python for `eval`, and bytes. A worker without fairopt then fails with an error that comes back, and is named.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import pickle
 import queue
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from fairopt.errors import NoSolution, Unsupported
@@ -21,12 +25,14 @@ from fairopt.processes.pools import BATCH, Ended, taken
 from fairopt.processes.workers import no_interrupt, safe_path, start_trackers
 from fairopt.wording import message_line
 
-__all__ = ["cluster_of_dask"]
+__all__ = ["cluster_of_dask", "once"]
 
 _PATIENCE = 30  # seconds to wait for the answer of a scheduler
 _LOOK = 2.0  # seconds between two looks at how many workers there are
 _EACH = 2  # batches for each thread of a worker: one that it computes, one that waits
 _LOST = "the worker was lost"
+_ONCE = "__import__('fairopt.processes.on_dask', fromlist=['once']).once(key, payload, batch)"
+_VERSION = "__import__('fairopt').__version__"
 
 
 @contextlib.contextmanager
@@ -109,13 +115,16 @@ class _Dask:
 
     def share(self, function: Callable[[Any], Any]) -> Any:
         payload = Payload(function)
-        return self._client.submit(_same, payload, key=f"fairopt-function-{self._name}-{payload.digest}", pure=False)
+        return self._client.submit(bytes, pickle.dumps(payload), key=f"fairopt-function-{self._name}-{payload.digest}", pure=False)
 
     def submit(self, number: int, function: Any, tasks: Sequence[Any]) -> None:
+        from joblib.externals.loky.backend.reduction import dumps
+
         if self._client.status != "running":
             raise self._gone()
         key = f"fairopt-batch-{self._name}-{number}"
-        future = self._client.submit(_once, key, function, list(tasks), self.seconds, own_versions(), key=key, pure=False)
+        batch = bytes(dumps((list(tasks), self.seconds, own_versions())))
+        future = self._client.submit(eval, _ONCE, {"key": key, "payload": function, "batch": batch}, key=key, pure=False)
         self._flying[number] = future
         future.add_done_callback(lambda _: self._ended.put(number))
 
@@ -131,14 +140,14 @@ class _Dask:
             found = future.result()
         except (distributed.KilledWorker, distributed.CancelledError):
             return Lost(_LOST)
-        except ImportError as error:
+        except (ImportError, AttributeError) as error:  # what a task raises is in its result: this is of a worker that lacks something
             return Done(refused=self._without(error))
         return Lost(_LOST) if found is None else found
 
-    def _without(self, error: ImportError) -> str:
+    def _without(self, error: ImportError | AttributeError) -> str:
         """Say which workers lack fairopt, or have another one."""
-        answers = self._client.run(own_versions, on_error="return")
-        names = [worker for worker, answer in answers.items() if isinstance(answer, BaseException)]
+        answers = self._client.run(eval, _VERSION, on_error="return")
+        names = [worker for worker, answer in answers.items() if answer != own_versions()["fairopt"]]
         where = f"the worker {names[0]}" if names else "a worker"
         return f"{where} cannot load fairopt {own_versions()['fairopt']}: {message_line(error)}; install the same version on all workers"
 
@@ -148,11 +157,7 @@ class _Dask:
             self._client.cancel(futures)
 
 
-def _same(payload: Payload) -> Payload:
-    return payload
-
-
-def _once(key: str, function: Payload, tasks: Sequence[Any], seconds: float, versions: Mapping[str, str]) -> Done | None:
+def once(key: str, payload: bytes, batch: bytes) -> Done | None:
     """Compute a batch that no worker has begun before; None if one has, and is gone."""
     distributed: Any = importlib.import_module("distributed")
     mark = distributed.Event(f"{key}-begun")
@@ -161,6 +166,7 @@ def _once(key: str, function: Payload, tasks: Sequence[Any], seconds: float, ver
         return None
     mark.set()
     try:
-        return work(function, tasks, seconds, versions, distributed.get_worker().address)
+        tasks, seconds, versions = pickle.loads(batch)
+        return work(pickle.loads(payload), tasks, seconds, versions, distributed.get_worker().address)
     finally:
         mark.clear()

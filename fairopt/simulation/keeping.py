@@ -34,8 +34,10 @@ __all__ = ["Keeper", "Request", "State", "digest_of", "part_of", "prefixed", "st
 
 State = dict[str, Any]  # arrays and numbers by name
 
-_SECONDS = 10.0  # between two states that are written
-_PART = 20.0  # the time between two writes is also at least this multiple of the time of one write
+_SECONDS = 8.0  # between two states that are written
+_EFFORT = 20.0  # within the next two bounds, the time between two writes is also at least this multiple of the time of one
+_PART = 0.02  # a killed simulation loses at most this fraction of the time so far
+_MOST = 8.0  # or this many seconds
 
 
 def digest_of(*parts: object) -> str:
@@ -115,7 +117,7 @@ class Keeper:
         self._store, self._part, self._request = store, part, request
         self.path = None if store is None else store.path(part)
         self.found: State | None = None
-        self._pace = Pace(_SECONDS, _PART)
+        self._pace = Pace(_SECONDS, _EFFORT, _PART, _MOST)
         self.went_on = False
         self._stack = contextlib.ExitStack()
 

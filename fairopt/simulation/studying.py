@@ -26,8 +26,10 @@ from fairopt.simulation.courses import Course
 from fairopt.simulation.keeping import digest_of
 from fairopt.simulation.plans import Asynchronous, scheduler_of
 from fairopt.simulation.side_by_side import Asked
+from fairopt.simulation.study_parts import PartFile, of_part
 from fairopt.specs import OwnScheduler
 from fairopt.studies.grid import seeds_of
+from fairopt.studies.parts import PartLike, part_of, runs_of
 from fairopt.trace import Trace
 from fairopt.validation import check_seconds
 from fairopt.wording import plural
@@ -48,6 +50,8 @@ MEASURES = (
 )
 """Columns of a cell between its place and its message."""
 
+_PLACE = ("simulation", "seed", "scheduler", "message")  # columns of a part
+
 
 def study_over_time(
     simulations: Mapping[str, Simulated],
@@ -57,6 +61,7 @@ def study_over_time(
     reference: str = "drfh",
     until: float | None = None,
     step: float | None = None,
+    part: PartLike = None,
     resume: Path | str | None = None,
     workers: int = -1,
     backend: str = "loky",
@@ -79,6 +84,9 @@ def study_over_time(
         The exact simulation that shortfalls are measured against.
     until, step : float, optional
         End of the simulations, and time between samples, in seconds, as in `fairopt.compare_over_time`.
+    part : str or pair of int, optional
+        "3/40" or (3, 40): only the simulations of the third of 40 parts, as one task of a job array computes them. All parts have one
+        ``resume``, or ``fairopt study-merge`` joins their folders; then the same study without ``part`` measures what was simulated.
     resume : path, optional
         A folder, made if it is not there, that keeps each simulation as it goes on. The same study later continues from there, also with
         more simulations, schedulers or seeds. Workers must be able to write to it.
@@ -92,7 +100,8 @@ def study_over_time(
     Returns
     -------
     DataFrame
-        One row for each simulation, seed and scheduler, in that order: the columns of `SideBySide.to_frame`,
+        Of a part one row for each of its simulations: the seed that draws it (0 where it is given), the scheduler with its own seed, and a
+        message. Else one row for each simulation, seed and scheduler, in that order: the columns of `SideBySide.to_frame`,
         ``bounded_slowdown_largest``, the worst bounded slowdown of a job that ended, and ``message``, the reason of a failure. Missing
         numbers are NaN. A warning says how many cells failed, and why the first did.
 
@@ -129,6 +138,12 @@ def study_over_time(
     if resume is not None:
         Store(resume)  # a folder that cannot be made is refused now
     tasks = [task for block in grid.blocks() for task in grid.tasks(*block)]
+    file = None
+    if (chosen := part_of(part)) is not None:
+        if resume is None:
+            raise Unsupported("nothing would be kept of a part; give resume, a folder")
+        tasks = of_part(tasks, chosen)
+        file = PartFile(resume, chosen, grid.request(), len(tasks))
     found: dict[_Task, Course | str] = {}
     rows: dict[tuple[str, int], list[dict[str, Any]]] = {}
     finished = 0
@@ -148,6 +163,9 @@ def study_over_time(
                     tell()
                     if stop is not None and stop() and (finished < len(tasks) or _is_cut(result)):
                         raise KeyboardInterrupt
+                    if file is not None:
+                        file.add(_called(tasks[position]))
+                        continue
                     block = tasks[position][:2]
                     if all(task in found for task in grid.tasks(*block)):
                         rows |= grid.rows(block, {task[2]: found.pop(task) for task in grid.tasks(*block)})
@@ -160,6 +178,11 @@ def study_over_time(
         if isinstance(error, NoSolution) and not (stop is not None and stop()):
             raise NoSolution(f"{error}; {hint}") from error
         raise KeyboardInterrupt(hint) from error
+    if file is not None:
+        file.write()
+        of_tasks = [(task, found[task]) for task in tasks]
+        messages = [(name, drawn or 0, spec, each if isinstance(each, str) else "") for (name, drawn, spec), each in of_tasks]
+        return _frame([dict(zip(_PLACE, each, strict=True)) for each in messages], _PLACE)
     return _frame([row for name in grid.simulations for seed in grid.seeds for row in rows[name, seed]])
 
 
@@ -185,6 +208,12 @@ class _Grid:
         seeds = self.seeds if drawn is None else [drawn]
         words = [_seeded(spec, seed) for spec in (self.reference, *self.schedulers) for seed in seeds]
         return [(name, drawn, word) for word in dict.fromkeys(words)]
+
+    def request(self) -> dict[str, Any]:
+        """Return what is asked, as plain data; of what a function draws, its name."""
+        given = {name: None if callable(source) else digest_of(*source) for name, source in self.simulations.items()}
+        words = {"schedulers": list(self.schedulers), "reference": self.reference, "seeds": runs_of(sorted(self.seeds))}
+        return {"simulations": given} | words | {"until": self.until, "step": self.step}
 
     def asked(self, name: str, drawn: int | None, *, kept: bool = True) -> Asked:
         """Return the question of a block; ``kept``: with the folder that keeps its simulations, if there is one."""
@@ -285,16 +314,24 @@ def _lost(task: _Task, why: str) -> str:
     )
 
 
+def _called(task: _Task) -> str:
+    """Return the name of a simulation."""
+    name, drawn, spec = task
+    return f"{name}, {spec}" if drawn is None else f"{name}, seed {drawn}, {spec}"
+
+
 def _is_cut(result: Course | str) -> bool:
     """Say whether a simulation was stopped before its end."""
     return isinstance(result, Course) and not result.complete
 
 
-def _frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def _frame(
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ("simulation", "seed", "scheduler", *MEASURES, "message")
+) -> pd.DataFrame:
     """Return the table, with a warning of the cells that failed."""
     import pandas as pd
 
-    frame = pd.DataFrame(rows, columns=["simulation", "seed", "scheduler", *MEASURES, "message"])
+    frame = pd.DataFrame(rows, columns=list(columns))
     failed = frame[frame["message"].ne("")]
     if len(failed):
         first = failed.iloc[0]

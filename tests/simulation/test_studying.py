@@ -176,7 +176,7 @@ def test_the_command_prints_what_python_returns(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--schedulers", "fifo", "--part", "1/2"], "--part: simulations have no parts; leave it out, and use --workers"),
+        (["--schedulers", "fifo", "--part", "1/2"], "--part: nothing would be kept to join; give --resume and a folder for this part"),
         (["--schedulers", "fifo", "--notions", "drfh"], "--notions: it is not for simulations; leave it out, or leave --simulate out"),
         (["--schedulers", "fifo", LAB], "FILE: it is not for simulations"),
         ([], "--schedulers: with --simulate it is needed"),

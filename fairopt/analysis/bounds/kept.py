@@ -27,6 +27,7 @@ __all__ = ["Kept"]
 
 _FILE = "bound.npz"
 _LEAST, _EFFORT = 5.0, 20.0  # seconds between two writes, and as a multiple of the time of one
+_PART, _MOST = 0.02, 8.0  # a killed search loses at most this fraction of the time so far, or this many seconds
 
 
 class Kept:
@@ -34,7 +35,7 @@ class Kept:
 
     def __init__(self, folder: Path, request: Mapping[str, Any]) -> None:
         self._store, self._request = Store(folder), json.dumps(request, sort_keys=True)
-        self._pace = Pace(_LEAST, _EFFORT)
+        self._pace = Pace(_LEAST, _EFFORT, _PART, _MOST)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
