@@ -167,10 +167,12 @@ def study(
     """
     from fairopt.reporting.plain_page import page_of
     from fairopt.studies.grid import Grid, rows_to_come
+    from fairopt.studies.parts import part_of
     from fairopt.studies.records import study_data
     from fairopt.studies.sweep import MEASURES, summary
 
     check_options(context, simulate)
+    part_of(part)
     if seeds < 1:
         raise typer.BadParameter("give a number of seeds >= 1", param_hint="--seeds")
     if simulate:
