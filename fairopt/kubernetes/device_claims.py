@@ -1,6 +1,7 @@
 """What pods claim of devices: by a ResourceClaimTemplate, by a ResourceClaim that they share, or by an extended resource.
 
 A template of the namespace of a pod gives the pod a claim of its own. A ResourceClaim may be shared: each of its N pods takes a part 1/N.
+A request may name parts of the capacity of a device that several claims may share.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
-from fairopt.instance.quantities import NANO
+from fairopt.instance.quantities import NANO, nano
 from fairopt.wording import named, plural
 
 if TYPE_CHECKING:
@@ -28,11 +29,12 @@ Kind: TypeAlias = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """So many devices of a kind; all that a node has, where ``every``."""
+    """So many devices of a kind; all that a node has, where ``every``; of each the amounts ``parts`` by the name of a capacity."""
 
     kind: Kind
     count: int
     every: bool = False
+    parts: tuple[tuple[str, int], ...] = ()  # in units of 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +133,6 @@ class Claims:
                 said.append(f"of the DeviceClass {named(request.kind[0])}, which is not given, and do not count: export it, too")
             else:
                 found.append(request)
-            if any(one.get("capacity").value for one in (each, each.get("exactly"), *each.get("firstAvailable").items())):
-                said.append("of a part of the capacity of a device, which counts as the whole device")
         return found, list(dict.fromkeys(said))
 
     def _say(self, what: str, pod: Pod) -> None:
@@ -158,7 +158,6 @@ def _checked(spec: Part) -> Part:
     for each in spec.get("devices").get("requests").items():
         for one in each.get("firstAvailable").items() or [either(each, "exactly")]:
             _request(one)
-            one.get("capacity").entries()
     spec.get("devices").get("constraints").items()
     return spec
 
@@ -179,7 +178,18 @@ def _request(part: Part) -> Request | None:
         part["count"].refuse("expected a whole number of devices")
     if part.get("adminAccess").value is True:
         return None
-    return Request((part["deviceClassName"].text(), selectors_of(part)), int(count), mode == "All")
+    parts = tuple(sorted((name, _nano(each)) for name, each in part.get("capacity").get("requests").entries().items()))
+    return Request((part["deviceClassName"].text(), selectors_of(part)), int(count), mode == "All", parts)
+
+
+def _nano(part: Part) -> int:
+    """Return a quantity in units of 1e-9."""
+    if isinstance(part.value, bool) or not isinstance(part.value, str | int | float):
+        part.refuse("expected a quantity such as 500m, 2 or 1.5Gi")
+    try:
+        return nano(part.value)
+    except ValueError as error:
+        part.refuse(str(error))
 
 
 def selectors_of(part: Part) -> tuple[str, ...]:

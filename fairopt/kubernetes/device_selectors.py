@@ -47,6 +47,7 @@ class Device:
     node: str
     attributes: Mapping[tuple[str, str], str | int | bool] = field(default_factory=dict)
     capacity: Mapping[tuple[str, str], Fraction] = field(default_factory=dict)
+    shared: bool = False  # several claims may have it
 
 
 class _NotRead(Exception):

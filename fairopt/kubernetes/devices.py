@@ -8,9 +8,10 @@ KAI counts as such; else the extended resource of the class, else the class itse
 choose among its devices: with a selector, or with one of several classes of a resource, a pod may run where enough of the chosen devices
 are. Where a node has chosen devices and others of the same resource, the chosen ones are a resource of their own, which such a pod takes
 beside it. That is exact where sets of chosen devices contain each other or have nothing in common (Hall's theorem), else a relaxation.
+Of a device that several claims may share (consumable capacity), a claim takes 1 / n where n such claims fit.
 
 What is not read is named with its number: claims and classes that are not given, devices of no single node, alternatives after the first
-that some node can offer, constraints between devices, capacities that claims share.
+that some node can offer, constraints between devices.
 """
 
 from __future__ import annotations
@@ -136,7 +137,8 @@ def _slice(part: Part) -> tuple[tuple[str, str], float, list[Device], int]:
             _domain(key, driver): Fraction(quantity(value["value"] if isinstance(value.value, dict) else value), NANO)
             for key, value in inner.get("capacity").entries().items()
         }
-        devices.append(Device(each["name"].text(), driver, inner.get("nodeName").text("") or node, attributes, capacity))
+        shared = inner.get("allowMultipleAllocations").value is True
+        devices.append(Device(each["name"].text(), driver, inner.get("nodeName").text("") or node, attributes, capacity, shared))
     pool = spec.get("pool")
     return (driver, pool.get("name").text("") or node), pool.get("generation").number(0.0), devices, tainted
 
@@ -245,7 +247,7 @@ class _Supply:
         for request, share in requests:
             count = self._every(request) if request.every else request.count
             needed[request.kind] += count
-            mine = int(count * share * NANO)
+            mine = int(count * share * self._part(request) * NANO)
             for resource in self._resources(request.kind):
                 amounts[resource] = amounts.get(resource, 0) + mine
         only = pod.only
@@ -253,6 +255,26 @@ class _Supply:
             enough = self._enough(kind, count)
             only = only if enough is None else enough if only is None else only & enough
         return replace(pod, request=amounts, only=only)
+
+    def _part(self, request: Request) -> Fraction:
+        """Return what a request takes of a device: of one that claims share, 1 / n where n such parts fit, as a part lies on one device."""
+        chosen = [self._devices[j] for j in self._choose(request.kind)]
+        if not request.parts or not any(device.shared for device in chosen):
+            if request.parts or any(device.shared for device in chosen):
+                what = "that no other claim may share" if request.parts else "that claims share, without saying how much they need"
+                self._account.note(f"claims of the DeviceClass {named(request.kind[0])} ask for devices {what}: each takes a whole one")
+            return Fraction(1)
+        numbers = {
+            min(int(device.capacity.get(_domain(name, device.driver), Fraction(0)) * NANO // amount) for name, amount in request.parts)
+            for device in chosen
+            if device.shared and all(amount for _, amount in request.parts)
+        } - {0}
+        if len(numbers) > 1:
+            self._account.note(
+                f"devices of {named(request.kind[0])} have room for {min(numbers)} to {max(numbers)} claims of one size: counted as for "
+                f"{min(numbers)}"
+            )
+        return Fraction(1, min(numbers, default=1))
 
     def _resources(self, kind: Kind) -> list[str]:
         """Return the resources that a device of a kind takes: that of its class, and those of chosen devices which it is among."""

@@ -188,7 +188,7 @@ _DEVICE = declared(
     """
     read | name, attributes, capacity, nodeName, taints, basic | what selectors choose by, its node, and whether it is offered
     noted | consumesCounters | what it shares with other partitions of the same device: each counts as a device of its own
-    noted | allowMultipleAllocations | that several claims may share it
+    read | allowMultipleAllocations | whether several claims may share it
     ignored | nodeSelector, allNodes | devices of no single node are counted in a note
     ignored | bindsToNode, bindingConditions, bindingFailureConditions | what must hold before a pod starts
     """,
@@ -197,7 +197,7 @@ _DEVICE_REQUEST = declared(
     "request for devices",
     """
     read | exactly, firstAvailable, deviceClassName, selectors, allocationMode, count, adminAccess | which devices, and how many
-    read | capacity | claims of a part of a device are counted in a note
+    read | capacity | how much of a device it takes
     noted | tolerations | taints of devices that it tolerates
     ignored | name | its name
     """,

@@ -69,6 +69,14 @@ def claiming(name: str, by: str = "one", on: str = "", space: str = "shop", key:
     return made
 
 
+def links(*bandwidths: str, shared: bool = True) -> dict[str, Any]:
+    """Make a ResourceSlice with a device of each bandwidth, which claims may share."""
+    made = devices("n", *bandwidths)
+    for device, bandwidth in zip(made["spec"]["devices"], bandwidths, strict=True):
+        device |= {"capacity": {"bandwidth": {"value": bandwidth}}} | ({"allowMultipleAllocations": True} if shared else {})
+    return made
+
+
 def configuration(**resources: Sequence[str]) -> dict[str, Any]:
     """Make a configuration of Kueue, which has no metadata."""
     mapping = [{"name": name.replace("_", "/"), "deviceClassNames": list(classes)} for name, classes in resources.items()]
@@ -419,3 +427,26 @@ def test_damaged_claims_of_pods_are_refused_in_words_or_left_out(way: tuple[Any,
     else:
         return
     assert "pods.json" in message
+
+
+@pytest.mark.parametrize(
+    ("slices", "request_", "held", "note"),
+    [
+        (links("10Gi"), {"capacity": {"requests": {"bandwidth": "2Gi"}}}, 5, ""),
+        (links("10Gi", "10Gi"), {"capacity": {"requests": {"bandwidth": "3Gi"}}}, 6, ""),  # three on each
+        (
+            links("10Gi", "4Gi"),
+            {"capacity": {"requests": {"bandwidth": "2Gi"}}},
+            4,
+            "have room for 2 to 5 claims of one size",
+        ),
+        (links("10Gi"), {}, 1, "that claims share, without saying how much they need: each takes a whole one"),
+        (links("10Gi", shared=False), {"capacity": {"requests": {"bandwidth": "2Gi"}}}, 1, "that no other claim may share"),
+    ],
+)
+def test_parts_of_the_capacity_of_a_device(slices: dict[str, Any], request_: dict[str, Any], held: int, note: str) -> None:
+    """A part lies on one device: three of 3 Gi on one of 10 Gi. A claim that does not say how much takes all of it."""
+    pods = [claiming(f"p{k}") for k in range(9)]
+    found = imported(NODES, pods, [device_class(), slices, template(**request_)])
+    assert tasks(found) == held
+    assert any(note in each for each in found.notes) or not note
