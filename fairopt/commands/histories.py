@@ -96,8 +96,8 @@ def history(
         str | None,
         typer.Option(
             metavar="N|all",
-            help="Judge this many random moments at which work waits, or every change (all). Default: as many as make the standard errors "
-            "of all shortfall and surplus at most 0.5 % of what was due.",
+            help="Judge this many random moments at which work waits, or every change (all). Default: every change of a "
+            "short log; of a longer one as many as make the standard errors of all shortfall and surplus at most 0.5 % of what was due.",
         ),
     ] = None,
     owners: Annotated[

@@ -106,9 +106,9 @@ def history(
         Divide each period into windows of this length: seconds, or "1h", "7d". The last one is shorter.
     moments : int or "all", optional
         The most moments of contended time that are judged: every change if there are no more, else random ones, and then the shortfall and
-        the surplus have a standard error. Default: 100, then twice as many, and so on, until the standard errors of all shortfall and of
-        all surplus are at most 0.5 % of what was due while work waited, or 80,000 streams of tasks are in all moments together. What is
-        received is exact in any case.
+        the surplus have a standard error. Default: every change of a short log, in which at most 8,000 streams of tasks are in all changes
+        together. Of a longer one 100, then twice as many, and so on, until the standard errors of all shortfall and of all surplus are at
+        most 0.5 % of what was due while work waited, or 80,000 streams are in all moments together. What is received is exact in any case.
     users : str, optional
         The owner of a job: "user" (default) or "account" of ``sacct``; "user", "group" or "queue" of .swf; "user", "group", "project",
         "account" or "queue" of PBS; "submitter", "user" or "group" of HTCondor; "namespace", "priority" or "label:KEY" of pods. A table

@@ -1,8 +1,9 @@
 """How many random moments are judged: as many as were asked for, or until the averages are known well enough.
 
-By default 100 moments are judged first. Each further round doubles them: it divides each part of the time into halves, keeps the moment of
-the one half, and draws one of the other (`fairopt.histories.changes.choose_moments`). So no moment is judged in vain. The rounds end when
-the standard errors of the shortfall and of the surplus of all owners together are both at most
+By default every change is judged if all of them together have at most ``FEW`` streams of tasks. Of a longer log 100 moments are judged
+first. Each further round doubles them: it divides each part of the time into halves, keeps the moment of the one half, and draws one of the
+other (`fairopt.histories.changes.choose_moments`). So no moment is judged in vain. The rounds end when the standard errors of the shortfall
+and of the surplus of all owners together are both at most
 
     ERROR of what was due in the time in which work waited,
 
@@ -28,10 +29,11 @@ from fairopt.models import Notion
 from fairopt.processes.crew import Crew
 from fairopt.wording import percent, plural
 
-__all__ = ["ERROR", "LEAST", "WORK", "Judged", "judge_in_rounds"]
+__all__ = ["ERROR", "FEW", "LEAST", "WORK", "Judged", "judge_in_rounds"]
 
 ERROR = 0.005  # of what was due: the standard errors at which the rounds end, unless the caller says how many moments
 WORK = 80_000  # streams in all moments that are judged, at most
+FEW = 8_000  # streams in all changes, up to which every change is judged
 LEAST = 100  # moments of the first round
 _BINS = 200  # parts of the picture
 
@@ -132,7 +134,10 @@ def judge_in_rounds(
 
     if moments is not None:
         return judged(moments, 0)
-    most = WORK / max(streams_at_once(setting, changes), 1.0)
+    streams = max(streams_at_once(setting, changes), 1.0)
+    if streams * changes.waits.sum() <= FEW:
+        return judged(0, 0)
+    most = WORK / streams
     halvings, found = 0, judged(LEAST, 0)
     while found.is_whole and not found.moments.exact.all():
         if _is_known(setting, found.sums):
