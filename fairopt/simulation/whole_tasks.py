@@ -10,6 +10,7 @@ import numpy as np
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.aggregation import number_distinct
+from fairopt.instance.by_server import as_given
 from fairopt.models import ShareNotion
 from fairopt.program.events import Change, Work
 from fairopt.scheduling import Baseline, check_single_servers, filling_of, planned, queues_of, server_limits
@@ -105,12 +106,13 @@ def _speeds(instance: Instance, streams: IntArray) -> FloatArray | None:
 def _flat(streams: Streams) -> Instance:
     """Return the instance of the owners where they are a flat list; of each the demands of its first stream."""
     instance = streams.instance
-    demands = np.zeros((len(streams.users), instance.n_resources))
+    by_kind = instance.demands_by_kind
+    demands = np.zeros((len(streams.users), *by_kind.shape[1:]))
     owners, first = np.unique(streams.owner, return_index=True)
-    demands[owners] = instance.demands[first]  # one for all servers, as the resources that count are
+    demands[owners] = by_kind[first]
     return Instance(
         instance.capacities,
-        demands,
+        as_given(demands, instance.kind_of),
         counts=instance.counts,
         weights=streams.weights,
         users=streams.users,
