@@ -51,7 +51,7 @@ def check(case: Case) -> Verdict:
     if instance.speeds_given is not None:
         usable = np.where(instance.eligibility, instance.speeds, 0)
         slowest = np.where(usable > 0, usable, np.inf).min(axis=1)
-        several = np.isfinite(instance.tasks) & case.part & (slowest < usable.max(axis=1))
+        several = (instance.tasks < np.inf).astype(bool) & case.part & (slowest < usable.max(axis=1))
         if several.any():
             who = case.name(int(several.argmax()))
             return does_not_apply(NAME, f"Does not apply: {who} has finitely many tasks, and its tasks do other work on other servers.")

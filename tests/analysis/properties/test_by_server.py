@@ -114,6 +114,15 @@ def test_fractions_give_the_same_verdicts() -> None:
             assert verdict.violation == pytest.approx(floats[name].violation, rel=1e-5)
 
 
+def test_servers_that_decide_alone_are_not_asked_in_fractions_of_finite_tasks() -> None:
+    """A user with 20 tasks that do other work elsewhere: every check of an answer in fractions says so, or judges it."""
+    instance = fo.Instance([[4], [8]], [[[1], [2]], [[1], [1]]], speeds=[[1.0, 0.5], [1.0, 1.0]], tasks=[20, np.inf])
+    verdicts = fo.audit(fo.solve(instance, "cdrf", exact=True), effort=5)
+    assert verdicts["psdsf"].holds is None
+    assert "finitely many tasks" in str(verdicts["psdsf"])
+    assert verdicts["max-min"].holds
+
+
 LAB = fo.Instance([[8], [8]], [[[1], [2]], [[1], [1]]], speeds=[[1.0, 0.5], [1.0, 1.0]], users=["a", "b"], servers=["s", "t"])
 
 
