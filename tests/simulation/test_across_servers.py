@@ -172,7 +172,7 @@ def test_what_queues_keep_is_counted_row_by_row_as_over_all_rows(scheduler: str)
     for seed in range(24):
         rng, drawn = np.random.default_rng(seed), instance_in_queues(seed)
         keeping = [
-            replace(queue, lending_limit={name: amount // 3 for name, amount in queue.guarantee.items()}, quotas=[])
+            replace(queue, lending_limit={name: amount // 3 for name, amount in queue.guarantee.items()}, quotas=())
             for queue in drawn.queues
         ]
         plain = drawn.replace(queues=keeping, guarantees=None)
