@@ -104,7 +104,8 @@ def work_of_slice(instance: Instance, part: FloatArray | None = None) -> FloatAr
     array([6., 3.])
     """
     part = instance.weights / instance.weights.sum() if part is None else part
-    possible, tasks = part[:, None] * instance.rates, instance.given("tasks")
+    possible = part[:, None] * instance.rates
+    tasks = instance.given("tasks") if instance.capacities.dtype == object else instance.tasks  # in the arithmetic of the instance
     if not instance.differs_by_server:
         return np.asarray(np.minimum(within_shared(instance, possible.sum(axis=1), part), tasks))
     can = (part > 0) & (tasks > 0)  # the others do nothing, whatever their rows say

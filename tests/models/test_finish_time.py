@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -147,6 +148,16 @@ def test_who_has_just_come_is_measured_by_what_it_could_do_alone() -> None:
             rtol=1e-9,
         )
     assert fo.schedule(cluster, "finish-time").tasks_per_user.tolist() == fo.schedule(cluster, "cdrf").tasks_per_user.tolist()
+
+
+def test_tasks_as_fractions_are_numbers_in_a_program_in_floats() -> None:
+    """Half of two servers: on the faster one a task counts half more; at most 7/2 tasks. Alone, and with half of the servers."""
+    third = fo.Instance([[4], [5]], [[1], [2]], speeds=[[1.5, 1.0], [1.0, 1.0]], tasks=np.array([Fraction(7, 2), np.inf]))
+    assert work_of_slice(third).dtype == float
+    np.testing.assert_allclose(work_of_slice(third), [2 * 1.5 + 1.5, 2.25])
+    assert list(work_of_slice(third.exact)) == [Fraction(9, 2), Fraction(9, 4)]
+    verdicts = fo.audit(fo.solve(third, "finish-time", left=3, exact=True), effort=3)
+    assert verdicts["max-min"].holds
 
 
 def test_a_specification_lists_the_users() -> None:
