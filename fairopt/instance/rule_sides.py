@@ -43,6 +43,8 @@ class Side:
         Who counts on the left: with more tasks of theirs, the rule would be broken where both sides are equal.
     raises : bool array (users,)
         Who counts on the right: with fewer tasks of theirs it would be.
+    least : array (users,)
+        The least that a task of a user, where it may run, adds to the left side; inf of who counts on the right, too.
     """
 
     rule: Rule
@@ -50,10 +52,15 @@ class Side:
     allowed: Any
     stops: BoolArray
     raises: BoolArray
+    least: Any
 
     def is_full(self, relative: float = WRITTEN) -> bool:
         """Are both sides equal, up to rounding?"""
         return bool(self.used >= self.allowed - relative * (self.used + self.allowed))
+
+    def allows_no_task(self, user: int, relative: float = WRITTEN) -> bool:
+        """Would one task more of a user break the rule, wherever it runs? So it is asked of whole tasks."""
+        return bool(self.used + self.least[user] > self.allowed + relative * (self.used + self.allowed))
 
     def is_broken(self, relative: float) -> bool:
         """Is the left side larger by more than this part of both?"""
@@ -76,7 +83,9 @@ def _side(row: RuleRow, instance: Instance, tasks: FloatArray) -> Side:
         signed = each * sign
         over, under = np.where(signed > 0, signed, 0), np.where(signed < 0, -signed, 0)
         used, allowed = (over * tasks).sum() + max(-bound * sign, zero), (under * tasks).sum() + max(bound * sign, zero)
-        both.append(Side(row.rule, used, allowed, np.asarray((over > 0).any(axis=1)), np.asarray((under > 0).any(axis=1))))
+        stops, raises = np.asarray((over > 0).any(axis=1)), np.asarray((under > 0).any(axis=1))
+        least = np.where(instance.eligibility, over, np.inf).min(axis=1)
+        both.append(Side(row.rule, used, allowed, stops, raises, np.where(raises, np.inf, least)))
     return max(both, key=lambda side: side.used - side.allowed)
 
 

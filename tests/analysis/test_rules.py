@@ -152,3 +152,14 @@ def test_a_frontier_without_who_can_have_nothing() -> None:
     assert (round(point.total, 9), round(point.smallest_share, 9)) == (4, 0.5)
     with pytest.raises(fo.InvalidInstance, match="no user can have anything under the rules"):
         fo.frontier(pool.replace(rules=["x[a] + x[b] + x[c] == 0"]))
+
+
+def test_a_rule_that_leaves_no_room_for_a_task_stops_whole_tasks() -> None:
+    """6 of 6.5 are used: half a task more is no whole one. Divisible tasks use all of it."""
+    pool = fo.Instance([[20]], [[1], [1]], users=["a", "b"], resources=["gpu"], rules=["x[a] + 2 * x[b] <= 6.5"])
+    stop = 'Bottleneck: the rule "x[a] + 2 * x[b] <= 6.5" would be broken if it had more.'
+    for allocation in (fo.schedule(pool, "drfh"), fo.solve(pool, "drfh", integral=True), fo.solve(pool, "drfh")):
+        for user in ("a", "b"):
+            assert stop in fo.explain(allocation, user).sentences
+    roomy = fo.schedule(pool.replace(tasks=[2, 1]), "drfh")
+    assert stop not in fo.explain(roomy, "a").sentences

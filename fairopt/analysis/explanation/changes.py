@@ -98,9 +98,10 @@ def limit_changes(allocation: Allocation, users: BoolArray) -> list[Change]:
 
 
 def rule_changes(allocation: Allocation, user: int) -> list[Change]:
-    """Return the instance without each rule that holds with equality and would be broken by more tasks of the user."""
-    instance, view = allocation.instance, allocation.as_known
-    full = [side.rule for side in sides(view.instance, view.tasks) if side.stops[user] and side.is_full()]
+    """Return the instance without each rule that more of the user would break: of whole tasks, one task more."""
+    instance, view, whole = allocation.instance, allocation.as_known, allocation.certificate.whole_tasks
+    rules = [side for side in sides(view.instance, view.tasks) if side.stops[user]]
+    full = [side.rule for side in rules if side.is_full() or (whole and side.allows_no_task(user))]
     return [Change(f'leaving out the rule "{brief(rule.text)}"', "rule", partial(_without, instance, rule)) for rule in full]
 
 
@@ -109,12 +110,13 @@ def _without(instance: Instance, rule: Rule) -> Instance:
 
 
 def of_rules(allocation: Allocation, user: int) -> list[str]:
-    """Return sentences on the rules that hold with equality: those that stop the user, and those that give it more."""
-    found = []
+    """Return sentences on the rules that stop the user or give it more: with equality, or with no room for a whole task."""
+    found, whole = [], allocation.certificate.whole_tasks
     for side in sides(allocation.instance, allocation.tasks):
-        if not side.is_full():
+        stops = side.stops[user] and not side.raises[user]
+        if not (side.is_full() or (stops and whole and side.allows_no_task(user))):
             continue
-        if side.stops[user] and not side.raises[user]:
+        if stops:
             found.append(f'Bottleneck: the rule "{brief(side.rule.text)}" would be broken if it had more.')
         elif side.raises[user] and not side.stops[user]:
             found.append(f'The rule "{brief(side.rule.text)}" gives it as much as it has: with less, the rule would be broken.')
