@@ -6,7 +6,7 @@ than those of the instance, keep such rules as they keep named limits, and refus
 >>> from fairopt.instance import Instance
 >>> pool = Instance([[9]], [[1], [2]], users=["a", "b"], resources=["gpu"], rules=["x[a] + x[b] <= 4", "6 >= amount['gpu', b]"])
 >>> as_limits(pool, "a greedy schedule").limits
-(Limit('x[a] + x[b] <= 4', 4, users=['a', 'b']), Limit("amount['gpu', 'b'] <= 6", 6, resource='gpu', users=['b']))
+(Limit("x['a'] + x['b'] <= 4", 4, users=['a', 'b']), Limit("amount['gpu', 'b'] <= 6", 6, resource='gpu', users=['b']))
 """
 
 from __future__ import annotations
