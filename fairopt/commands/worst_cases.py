@@ -21,7 +21,7 @@ from fairopt.wording import figure
 
 __all__ = ["worst_case"]
 
-RANGES = ("demands", "weights", "tasks", "capacities")
+RANGES = ("demands", "weights", "tasks", "capacities", "speeds")
 _VARIED = ("weights", "constraints", "counts", "tasks", "demands-by-server", "speeds")
 
 

@@ -93,7 +93,7 @@ class Binned:
         """Return min of worth @ shares over all that may be answers, rounded down."""
         outer = Polytope.outer(box, ranges, own)
         users, servers, pairs = outer.users, outer.servers, outer.users.size
-        n, bins, m = worth.size, self.widths.size, own.amounts_low.shape[1]
+        n, bins, m = worth.size, self.widths.size, own.amounts_low.shape[2]
         light, heavy = ranges.low["weights"], ranges.high["weights"]
         holds = float(up(n * (self.worth @ self.widths)))
         floors = np.minimum(self.first, own_caps(ranges, own)), np.full(n, self.first)
@@ -104,7 +104,7 @@ class Binned:
         sure = np.flatnonzero(box.eligible[0][users, servers])
         parts = np.repeat(np.eye(n), bins, axis=1)  # sums over the bins of each user
         p = np.zeros((sure.size, small.size))
-        p[np.arange(sure.size)[:, None], servers[sure][:, None] * m + np.arange(m)] = own.amounts_high[users[sure]]
+        p[np.arange(sure.size)[:, None], servers[sure][:, None] * m + np.arange(m)] = own.amounts_high[users[sure], servers[sure]]
         t = (users[sure][:, None] == limited).astype(float)
         q = -(users[sure][:, None] == np.arange(n)).astype(float) / heavy[users[sure], None]
         caps = down(ranges.low["tasks"] * own.share_low)[limited]

@@ -1,7 +1,7 @@
 """A box of instances: the topology of a cluster, and a range for each number that varies.
 
-Servers, users, counts and eligibility are those of one instance. Demands, weights, numbers of tasks and capacities lie between a smallest
-and a largest number each; what does not vary has one number. The instance with all numbers given need not lie in the box. Rules
+Servers, users, counts and eligibility are those of one instance. Demands, weights, numbers of tasks, capacities and speeds lie between a
+smallest and a largest number each; what does not vary has one number. The instance with all numbers given need not lie in the box. Rules
 (`fairopt.analysis.bounds.data_rules`) may leave out a part of it.
 
 >>> import fairopt as fo
@@ -105,9 +105,11 @@ class Box:
             )
         if not vary:
             raise Unsupported('vary is empty, so the box has a single instance; give what varies, such as vary={"demands": (1, 2)}')
-        differs = instance.differs_by_server
-        demands = instance.demands_by_kind[:, instance.kind_of] if differs else instance.demands
-        given = {"demands": demands, "weights": instance.weights, "tasks": instance.tasks, "capacities": instance.capacities}
+        kinds = instance.demands_by_kind  # where demands differ by server, the box has no bound, and demands cannot vary
+        given = {
+            "demands": kinds[:, 0] if kinds.shape[1] == 1 else kinds[:, instance.kind_of], "weights": instance.weights,
+            "tasks": instance.tasks, "capacities": instance.capacities, "speeds": instance.speeds,
+        }  # fmt: skip
         low, high = dict(given), dict(given)
         for name, pair in vary.items():
             if name not in VARY:
@@ -145,16 +147,22 @@ class Box:
     def tied(self) -> BoolArray:
         """Users about whose numbers there is a rule, (users,)."""
         low = self.ranges.low
-        return self.ruled | self.rules.named("weights", low) | self.rules.named("tasks", low)
+        of_speeds = self.rules.named("speeds", low).any(axis=1)
+        return np.asarray(self.ruled | self.rules.named("weights", low) | self.rules.named("tasks", low) | of_speeds)
 
     @property
     def eligible(self) -> tuple[BoolArray, BoolArray]:
         """Pairs of a user and a server that can run tasks in every instance of the box, and in some instance, (users, servers) each."""
         allowed = self.instance.placement
         placed = np.ones((self.instance.n_users, self.instance.n_servers), bool) if allowed is None else np.asarray(allowed, bool)
-        always = _fits(self.ranges.high["demands"], self.ranges.low["capacities"])
-        some = _fits(self.ranges.low["demands"], self.ranges.high["capacities"])
+        always = _fits(self.ranges.high["demands"], self.ranges.low["capacities"]) & (self.ranges.low["speeds"] > 0)
+        some = _fits(self.ranges.low["demands"], self.ranges.high["capacities"]) & (self.ranges.high["speeds"] > 0)
         return placed & always, placed & some
+
+    @property
+    def has_speeds(self) -> bool:
+        """Does some task do other work than 1 somewhere? Then shares and totals count work."""
+        return bool((self.ranges.low["speeds"] != 1).any() or (self.ranges.high["speeds"] != 1).any())
 
     @property
     def total_capacity(self) -> FloatArray:
@@ -206,6 +214,10 @@ class Box:
         for name in ("weights", "tasks"):
             if not (low[name] > 0).all():
                 raise InvalidInstance(f'the smallest number of "{name}" is {low[name].min():g}; give one > 0')
+        if (low["speeds"] < high["speeds"])[low["speeds"] == 0].any():
+            raise InvalidInstance('the smallest number of "speeds" is 0 where the largest is more; give one > 0')
+        if self.has_speeds and np.isfinite(high["tasks"]).any():
+            raise Unsupported("no bound is known where users have finitely many tasks and speeds differ from 1; leave tasks or speeds out")
         total = low["capacities"].sum(axis=0)
         lacking = (total == 0) & (high["demands"] > 0).any(axis=0)
         if lacking.any():
@@ -278,7 +290,7 @@ def _check_topology(instance: Instance) -> None:
         "named limits": bool(instance.selections),
         "rules": bool(instance.rules),
         "resources of the whole cluster": bool(instance.shared),
-        "demands or speeds that differ by server": instance.differs_by_server,
+        "demands that differ by server": instance.demands_by_kind.shape[1] > 1,
         "rates": instance.rates_per_server is not None,
         "limited parallelism": bool(np.isfinite(instance.parallelism).any()),
         "guarantees": bool(np.any(instance.guarantees)),
@@ -286,6 +298,6 @@ def _check_topology(instance: Instance) -> None:
     }
     if there := [word for word, yes in has.items() if yes]:
         raise Unsupported(
-            f"the cluster has {joined(there)}; bounds are known for servers, demands, weights, numbers of tasks and eligibility: "
+            f"the cluster has {joined(there)}; bounds are known for servers, demands, weights, numbers of tasks, speeds and eligibility: "
             "leave the rest out, or search without bound=True"
         )

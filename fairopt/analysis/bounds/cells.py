@@ -136,7 +136,7 @@ def _alike(box: Box, kinds: Sequence[object]) -> list[int]:
     numbers = []
     tied = box.tied
     for n, kind in enumerate((kind, n if tied[n] else -1) for n, kind in enumerate(kinds)):
-        data = [side[name][n].tobytes() for side in (box.ranges.low, box.ranges.high) for name in ("demands", "weights", "tasks")]
+        data = [side[name][n].tobytes() for side in (box.ranges.low, box.ranges.high) for name in ("demands", "weights", "tasks", "speeds")]
         numbers.append(seen.setdefault((*data, always[n].tobytes(), some[n].tobytes(), kind), len(seen)))
     return numbers
 

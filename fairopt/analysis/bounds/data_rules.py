@@ -2,8 +2,8 @@
 
     lower <= A z <= upper,     z the numbers of the instance that vary, each within its range
 
-A term is ``weights[user]``, ``tasks[user]``, ``demands[user, resource]`` or ``capacities[server, resource]``, which is that of one server
-of the row. ``'*'`` in the place of a name stands for all of them: their numbers are added.
+A term is ``weights[user]``, ``tasks[user]``, ``demands[user, resource]``, ``speeds[user, server]`` or ``capacities[server, resource]``,
+which is that of one server of the row. ``'*'`` in the place of a name stands for all of them: their numbers are added.
 
 *Ranges.* A row bounds each of its terms by the ends of the others: so ranges shrink, and those in which a rule is broken everywhere are
 left out. All ends are rounded outwards. As ranges shrink to a point, nothing but points that keep each rule is left.
@@ -11,6 +11,7 @@ left out. All ends are rounded outwards. As ranges shrink to a point, nothing bu
 >>> import fairopt as fo
 >>> pool = fo.Instance([[9]], [[1], [1]], users=["a", "b"], resources=["cpu"], tasks=[5, 5])
 >>> low = {"demands": pool.demands, "weights": pool.weights, "tasks": np.array([1.0, 2.0]), "capacities": pool.capacities}
+>>> low["speeds"] = pool.speeds
 >>> rules = DataRules.of(["tasks[a] + tasks['b'] <= 6"], pool, low, low | {"tasks": np.array([5.0, 5.0])})
 >>> rules.cut(low, low | {"tasks": np.array([5.0, 5.0])})[1]["tasks"].round(6)
 array([4., 5.])
@@ -38,7 +39,7 @@ from fairopt.wording import brief, did_you_mean
 
 __all__ = ["VARY", "Data", "DataRules"]
 
-VARY = ("demands", "weights", "tasks", "capacities")
+VARY = ("demands", "weights", "tasks", "capacities", "speeds")
 """What may vary in a box: data of the instance, by the names of its arguments."""
 
 Data: TypeAlias = Mapping[str, FloatArray]
@@ -233,7 +234,7 @@ def _shaped(values: Any, like: Data) -> Data:
 def _names(word: str, instance: Instance) -> tuple[tuple[str, Sequence[str]], ...]:
     """Return what the names in brackets are names of, and which there are."""
     users, servers, resources = ("user", instance.users), ("server", instance.servers), ("resource", instance.resources)
-    return {"demands": (users, resources), "capacities": (servers, resources)}.get(word, (users,))
+    return {"demands": (users, resources), "capacities": (servers, resources), "speeds": (users, servers)}.get(word, (users,))
 
 
 def _positions(text: str, term: Any, instance: Instance, low: Data) -> Any:

@@ -70,7 +70,7 @@ class Polytope:
     def _of(cls, eligible: BoolArray, amounts: FloatArray, capacities: FloatArray, caps: FloatArray, weights: FloatArray) -> Polytope:
         users, servers = np.nonzero(eligible)
         rows = np.zeros((*capacities.shape, users.size))
-        rows[servers, :, np.arange(users.size)] = amounts[users]
+        rows[servers, :, np.arange(users.size)] = amounts[users, servers]
         rows, sides = rows.reshape(-1, users.size), capacities.ravel()
         return cls(users, servers, rows, sides, caps, weights, _alone(rows, sides))
 

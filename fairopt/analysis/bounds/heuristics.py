@@ -59,9 +59,9 @@ class Heuristic(Protocol):
 
 
 def _alone(capacities: FloatArray, amounts: FloatArray, eligible: BoolArray) -> FloatArray:
-    """Return min over r of c[i,r] / a[n,r], (users, servers), 0 where a user may not run; rounded down."""
+    """Return min over r of c[i,r] / a[n,i,r], (users, servers), 0 where a user may not run; rounded down."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(amounts[:, None] > 0, capacities[None] / amounts[:, None], np.inf).min(axis=2)
+        ratio = np.where(amounts > 0, capacities[None] / amounts, np.inf).min(axis=2)
     return down(np.where(eligible, ratio, 0.0))
 
 
@@ -83,7 +83,7 @@ class Slices:
 
     def total(self, box: Box, ranges: Ranges) -> float:
         """Return the sum of the slices."""
-        alone = _alone(ranges.low["capacities"], ranges.high["demands"], box.eligible[0]).sum(axis=1)
+        alone = _alone(ranges.low["capacities"], Enclosure.of_work(ranges).amounts_high, box.eligible[0]).sum(axis=1)
         least, most = ranges.low["weights"], ranges.high["weights"]
         part = down(least / (least + (most.sum() - most)))
         return float(down(np.minimum(down(part * alone), ranges.low["tasks"]).sum()))
@@ -107,7 +107,7 @@ class PerServer:
 
     def total(self, box: Box, ranges: Ranges) -> float:
         """Return the sum over users of their tasks at the first levels."""
-        alone = _alone(ranges.low["capacities"], ranges.high["demands"], box.eligible[0])
+        alone = _alone(ranges.low["capacities"], Enclosure.of_work(ranges).amounts_high, box.eligible[0])
         tasks = down(ranges.low["weights"] * (alone * self._levels(box, ranges)).sum(axis=1))
         return float(down(np.minimum(tasks, ranges.low["tasks"]).sum()))
 
@@ -195,7 +195,7 @@ class LargestTotal:
     @staticmethod
     def _fewest(box: Box, ranges: Ranges, worth: FloatArray) -> float:
         """Return min of worth @ x over all x that may be optimal in an instance of the box, rounded down."""
-        counted = Enclosure(*(np.ones(len(worth)),) * 2, ranges.low["demands"], ranges.high["demands"])
+        counted = Enclosure.of_work(ranges)
         outer = Polytope.outer(box, ranges, counted)
         small, best = ranges.low["capacities"].ravel(), at_most(outer, ranges.high["weights"][outer.users])
         users, servers, pairs, m = outer.users, outer.servers, outer.users.size, ranges.low["demands"].shape[1]
@@ -204,7 +204,7 @@ class LargestTotal:
         dearest = np.concatenate([up(best / small[priced]), ranges.high["weights"][limited]])
         duals = np.zeros((pairs, priced.size + limited.size))  # what a task pays, at the largest demands
         full = np.zeros((pairs, small.size))
-        full[np.arange(pairs)[:, None], servers[:, None] * m + np.arange(m)] = ranges.high["demands"][users]
+        full[np.arange(pairs)[:, None], servers[:, None] * m + np.arange(m)] = counted.amounts_high[users, servers]
         duals[:, : priced.size] = full[:, priced]
         duals[:, priced.size :] = users[:, None] == limited
         sure = box.eligible[0][users, servers]  # of other pairs nothing is known: they may have no tasks

@@ -97,6 +97,6 @@ def _rest(box: Box, ranges: Ranges, found: Enclosure, who: BoolArray, part: floa
 
 def _most_used(outer: Polytope, found: Enclosure, below: BoolArray, row: int, floors: FloatArray, ceilings: FloatArray) -> float:
     """Return the most that users who are below use of a resource of a server."""
-    server, resource = divmod(row, found.amounts_high.shape[1])
-    worth = np.where(below[outer.users] & (outer.servers == server), found.amounts_high[outer.users, resource], 0.0)
+    server, resource = divmod(row, found.amounts_high.shape[2])
+    worth = np.where(below[outer.users] & (outer.servers == server), found.amounts_high[outer.users, server, resource], 0.0)
     return at_most(outer, worth, floors, ceilings) if worth.any() else 0.0

@@ -272,6 +272,8 @@ def _bounded(subject: Subject, box: Box, objective: Objective, asked: Asked) -> 
     box.check()
     heuristic = None if subject.notion is None else bounded(subject.notion, subject.baseline, box)
     if subject.schedule is not None and subject.schedule[0].name in SHARES and subject.schedule[1] in PLACEMENTS:
+        if box.has_speeds:
+            raise Unsupported(f'no bound is known for "{subject.name}" with speeds; leave them out')
         heuristic = Filling(subject.schedule[0], subject.schedule[1] == PLACEMENTS[0])
     if heuristic is None:
         raise Unsupported(
@@ -359,7 +361,7 @@ def _cells(box: Box, heuristic: Heuristic, notion: Notion, measure: str) -> Iter
     counts_tasks = notion.name not in SHARES or notion.name == "max-min"
     scaled: BoolArray = endless & (heuristic.scale_free and not counts_tasks and measure != "total")
     only_rises = measure == "level" or (measure == "user" and has_one_level(box))  # the optimum, as others demand less
-    dominant = notion.name in ("drfh", "drf") and "capacities" not in box.varied and bool(scaled.all())
+    dominant = notion.name in ("drfh", "drf") and "capacities" not in box.varied and bool(scaled.all()) and not box.has_speeds
     ignored = np.zeros((n, n), bool)
     if only_rises and (dominant or notion.name == "max-min"):
         ignored = np.array([~heuristic.reads(box, user) for user in range(n)])

@@ -236,8 +236,8 @@ def worst_case(
     vary : list of "weights", "constraints", "counts", "tasks", "demands-by-server", "speeds"
         What else is drawn: weights of 1 to 5; servers where a user may not run; rows of 1 to 3 servers; users with 1 to 5 tasks; other
         demands of a user on each server; speeds of 1 to 4 of a user on each server. With speeds, regret is in work. With ``cluster``: a
-        mapping from "demands", "weights", "tasks" or "capacities" to the smallest and the largest number, or array in the shape of the
-        argument; all else is as in the cluster.
+        mapping from "demands", "weights", "tasks", "capacities" or "speeds" to the smallest and the largest number, or array in the shape
+        of the argument; all else is as in the cluster.
     measure : one of `MEASURES`, optional
         The default is "worst", and with ``bound`` "level". A bound is known for "level", "user" (the largest 1 - own / exact over the
         users who have something in the exact allocation) and "total".
@@ -264,17 +264,18 @@ def worst_case(
     cluster : Instance, optional
         The topology. Sizes and ranges of random instances, workers, ``keep_regret`` and ``local`` then do not apply.
     bound : bool
-        Compute a bound, too. It is known for the heuristics "uniform", "per-server-drf", "efficiency", the leximin notions, their "pop",
-        and greedy schedules of a few tasks, against the leximin notions, on clusters of servers, demands, weights, tasks and eligibility;
-        and where only tasks and capacities vary, for the largest total, its "pop" and its "pinning", against "efficiency", on any
-        cluster without rules (`fairopt.analysis.bounds`).
+        Compute a bound, too. It is known for the heuristics "uniform", "per-server-drf", "efficiency", the leximin notions, their "pop"
+        and "geometric-binning", and greedy schedules of a few tasks, against the leximin notions, on clusters of servers, demands,
+        weights, tasks, speeds and eligibility; and where only tasks and capacities vary, for the largest total, its "pop" and its
+        "pinning", against "efficiency", on any cluster without rules (`fairopt.analysis.bounds`).
     gap : float
         The search for a bound ends once the bound is at most this much above the largest regret found.
     resume : path, optional
         A folder where the state of a search for a bound is kept. The next call with the same question goes on from it.
     where : list of str
         Linear rules on the numbers of ``vary``, such as "tasks[a] + tasks[b] <= 12" or "demands['lab/a', gpu] >= 2 * demands[b, gpu]";
-        also ``weights[user]`` and ``capacities[server, resource]``. ``'*'`` in the place of a name adds the numbers of all.
+        also ``weights[user]``, ``speeds[user, server]`` and ``capacities[server, resource]``. ``'*'`` in the place of a name adds the
+        numbers of all.
     done : function of an int and a float, optional
         Called with the number of instances tried since the last call, and with the largest regret so far; with ``cluster``, with the
         bound as a third argument (NaN without one).

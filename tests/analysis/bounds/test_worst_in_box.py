@@ -178,7 +178,10 @@ def test_a_time_limit_gives_both_ends() -> None:
         ({"vary": {"demands": 3}}, 'the range of "demands" is 3; give the smallest and the largest number'),
         ({"vary": {"demands": ("a", 2)}}, "give a number, or an array of shape (2, 2)"),
         ({"vary": {"demands": (-1, 2)}}, "give numbers >= 0"),
-        ({"vary": {"demand": (1, 2)}}, '"demand" cannot vary (did you mean "demands"?); use any of demands, weights, tasks, capacities'),
+        (
+            {"vary": {"demand": (1, 2)}},
+            '"demand" cannot vary (did you mean "demands"?); use any of demands, weights, tasks, capacities, speeds',
+        ),
         ({"vary": {}}, "vary is empty, so the box has a single instance"),
         ({"vary": ["demands"]}, "give what varies and between which numbers"),
         ({"vary": {"weights": (0, 1)}}, 'the smallest number of "weights" is 0; give one > 0'),
