@@ -13,7 +13,7 @@ import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.program import Solution
 from fairopt.program.most_work import work_of_slice
-from fairopt.specs import read_notion
+from fairopt.specs import asked, read_notion
 
 
 def drawn(seed: int) -> tuple[fo.Instance, dict[str, Any]]:
@@ -280,3 +280,14 @@ def test_what_is_not_meant_is_refused(options: dict[str, Any], said: str) -> Non
     """In a sentence that says what to give."""
     with pytest.raises(fo.FairoptError, match=said):
         fo.solve(fo.Instance([[4]], [[1], [1]]), "finish-time", **options)
+
+
+@pytest.mark.parametrize(("notion", "option"), [("finish-time", "left"), ("max-min", "utility")])
+def test_an_option_with_a_number_for_each_user_is_named_where_an_answer_is_shown(notion: str, option: str) -> None:
+    """In a notebook, too, whether it was given as a list or as an array of numpy."""
+    cores = fo.Instance([[8]], [[1], [1]])
+    for given in ([1.0, 2.0], np.array([1.0, 2.0])):
+        options: dict[str, Any] = {option: given}
+        found = fo.solve(cores, notion, **options)
+        assert asked(found) == f"{notion}:{option}"
+        assert f"{notion}:{option}" in found._repr_html_()
