@@ -217,8 +217,8 @@ def written(notion: Notion) -> str:
     fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(notion) if dataclasses.is_dataclass(notion) else ()
     needed = {field.name: notion.options[field.name] for field in fields if field.default is dataclasses.MISSING and field.init}
     usual = type(notion)(**needed).options
-    plain = {name for name, value in notion.options.items() if np.ndim(value) == 0 and name not in needed}
-    silent = {name for name in plain if np.ndim(usual[name]) == 0 and usual[name] == notion.options[name]}
+    plain = {name for name, value in usual.items() if np.ndim(value) == np.ndim(notion.options[name]) == 0 and name not in needed}
+    silent = {name for name in plain if usual[name] == notion.options[name]}
     given: dict[str, Any] = {name: value for name, value in notion.options.items() if name not in silent}
     return _name([notion.name], {word: int(it) if isinstance(it, float) and it.is_integer() else it for word, it in given.items()})
 
