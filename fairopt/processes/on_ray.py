@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import re
 import socket
 import sys
 import time
@@ -25,6 +26,7 @@ __all__ = ["cluster_of_ray"]
 _LOOK = 2.0  # seconds between two looks at how many cores there are
 _EACH = 2  # batches for each core: one that is computed, one that waits
 _HEAD = 30.0  # seconds that a head may be gone, as one is that starts again: half of what Ray waits
+_WORKER = re.compile(r"\(pid=(\d+), ip=([^)]+)\)")  # in Ray's message of an error
 _CONNECT = 10.0  # seconds in which something must answer at an address
 _ANSWER = 2.0  # seconds in which a head must answer
 
@@ -130,17 +132,15 @@ class _Ray:
     def _result(self, reference: Any) -> Done | Lost:
         wrong = self._ray.exceptions
         try:
-            found: Done = self._ray.get(reference)
-        except wrong.RayTaskError as error:
-            if not isinstance(error.cause, ImportError):
-                raise
-            versions = own_versions()["fairopt"]
-            return Done(
-                refused=f"a worker cannot load fairopt {versions}: {message_line(error.cause)}; install the same version on all workers"
-            )
+            done: Done = self._ray.get(reference)
+        except wrong.RayTaskError as error:  # what a task raises is in its result: this is of a worker that lacks something
+            versions, why = own_versions()["fairopt"], str(error).strip().rpartition("\n")[2]
+            found = _WORKER.search(str(error))
+            worker = f"the worker {found[2]}, process {found[1]}," if found else "a worker"
+            return Done(refused=f"{worker} cannot load fairopt {versions}: {why}; install the same version on all workers")
         except wrong.RayError as error:  # its process, its node, or the memory of the node
             return Lost(f"{type(error).__name__}: {message_line(error).partition('. ')[0]}")
-        return found
+        return done
 
     def drop(self, numbers: Sequence[int]) -> None:
         if self._head is not None and not self._answers(self._head):  # Ray would wait for it

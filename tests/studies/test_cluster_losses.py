@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -189,3 +190,32 @@ def test_ray_loses_a_node_and_then_its_head(tmp_path: Path) -> None:
     told: list[int] = []
     same(fo.study({"x": gated(tmp_path)}, **ASK, workers=2, resume=tmp_path / "all.parquet", done=lambda done, _: told.append(done)))
     assert told[0] == there
+
+
+WITHOUT = """
+import sys
+import ray
+import fairopt as fo
+from support.gated_study import ASK, SPEC
+ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, runtime_env={"env_vars": {"PYTHONPATH": sys.argv[1]}})
+try:
+    fo.study({"x": SPEC}, **ASK, backend="ray")
+except fo.Unsupported as error:
+    print(error)
+"""
+
+
+@needs_ray
+def test_a_worker_of_ray_without_fairopt_is_named(tmp_path: Path) -> None:
+    """It finds another package of this name first, which has nothing."""
+    here, other = tmp_path / "here", tmp_path / "other"
+    here.mkdir()
+    (other / "fairopt").mkdir(parents=True)
+    (other / "fairopt" / "__init__.py").write_text("raise ImportError('nothing here')")
+    environment = ENVIRONMENT | {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
+    program = [sys.executable, "-c", WITHOUT, str(other)]
+    told = subprocess.run(program, cwd=here, env=environment, capture_output=True, text=True, timeout=PATIENCE)
+    expected = (
+        rf"the worker \S+, process \d+, cannot load fairopt {fo.__version__}: ImportError: nothing here; install the same version on all"
+    )
+    assert re.search(expected, told.stdout), told.stderr
