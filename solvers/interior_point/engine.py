@@ -11,7 +11,7 @@ from fairopt.program import Feature, Leximin, LimitKind, Program, Solution, Tree
 from fairopt.program.limits import ACROSS_SERVERS
 from fairopt.solvers.backend import ALWAYS, Backend, Deadline, Method
 from fairopt.solvers.interior_point.market import as_market, is_large
-from fairopt.solvers.interior_point.settings import SETTINGS
+from fairopt.solvers.interior_point.settings import SETTINGS, weights_differ
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -68,8 +68,7 @@ class InteriorPoint(Backend):
             large = pairs * shared >= (SETTINGS.size_of_few_each if few_each else SETTINGS.size_of_levels)
             large &= not (few_each and program.limits.of_kinds(*ACROSS_SERVERS).any())  # a hundred levels: HiGHS takes a third of the time
             if large and isinstance(program.goal, Leximin):
-                weights = program.goal.weights[program.members]
-                large = float(weights.max()) <= SETTINGS.most_spread * float(weights.min())
+                large = not weights_differ(program.goal.weights[program.members])
         else:
             large = program.goal.feature is Feature.TOTAL and any(
                 pairs >= max(least, each * len(program.limits)) for least, each in SETTINGS.sizes_of_totals

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["SETTINGS", "Settings"]
+from fairopt.instance import FloatArray
+
+__all__ = ["SETTINGS", "Settings", "weights_differ"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,3 +151,8 @@ class Settings:
 
 
 SETTINGS = Settings()
+
+
+def weights_differ(weights: FloatArray) -> bool:
+    """Do the weights of a leximin lie so far apart that its path proves nothing of the lightest users?"""
+    return float(weights.max()) > SETTINGS.most_spread * float(weights.min())

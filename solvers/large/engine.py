@@ -9,6 +9,7 @@ import numpy as np
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.program import AllPairs, AlphaFair, Feature, Leximin, LimitKind, Program, Solution
 from fairopt.solvers.backend import NEVER, Backend, Deadline, Method
+from fairopt.solvers.interior_point.settings import weights_differ
 from fairopt.solvers.large.settings import SETTINGS
 
 __all__ = ["Large", "suits_groups", "suits_regions"]
@@ -78,7 +79,10 @@ def suits_groups(program: Program) -> bool:
     n, k = program.demands.shape[0], program.capacities.shape[0]
     if n * k < SETTINGS.least_pairs or k < SETTINGS.least_servers or n < max(SETTINGS.least_users, SETTINGS.users_for_a_server * k):
         return False
-    return isinstance(program.goal, Leximin) or (k <= SETTINGS.most_servers and _has_fast_groups(program))
+    if isinstance(program.goal, Leximin):
+        many = n * k >= SETTINGS.pairs_of_levels or n >= SETTINGS.users_of_levels * k
+        return many or weights_differ(program.goal.weights)
+    return k <= SETTINGS.most_servers and _has_fast_groups(program)
 
 
 def _has_fast_groups(program: AllPairs) -> bool:

@@ -85,7 +85,7 @@ def test_case(solver: str, case: str) -> None:
 
 def test_only_declared_inability_skips() -> None:
     """Water-filling declares one server and divisible tasks; the message names what is missing and who can."""
-    with pytest.raises(fo.Unsupported, match="users who may run on several servers; use highs or interior-point or cvxpy or pyomo"):
+    with pytest.raises(fo.Unsupported, match="users who may run on several servers; use highs or interior-point or cvxpy"):
         fo.solve(MIRROR, "drfh", solver="water-filling")
     with pytest.raises(fo.Unsupported, match="whole tasks"):
         fo.solve(POOL, "drf", solver="water-filling", integral=True)
