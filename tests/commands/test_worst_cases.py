@@ -67,7 +67,7 @@ def test_a_search_on_a_cluster(pair: Path) -> None:
         (("--vary", "demands"), '--vary is "demands"; with --cluster, write NAME=LOW:HIGH, such as "demands=1:2" or'),
         (("--vary", "demands=a:2"), '"a" is no number'),
         (("--vary", "demands=1:2", "--vary", "demands=1:3"), "--vary names demands twice"),
-        (("--vary", "speed=50%:2"), '"speed" cannot vary; use any of demands, weights, tasks, capacities'),
+        (("--vary", "speed=50%:2"), '"speed" cannot vary (did you mean "speeds"?); use any of demands, weights, tasks, capacities, speeds'),
         (("--vary", "demands=2:1"), 'the range of "demands" is empty'),
         ((), "vary is empty"),
         (("--vary", "demands=1:2", "--users", 4), "with a cluster, leave --users out"),
@@ -82,4 +82,7 @@ def test_mistakes(pair: Path, arguments: tuple[object, ...], message: str) -> No
 def test_a_bound_needs_a_cluster() -> None:
     """Which is said, with the option."""
     said = run("drfh:best-fit", "--bound", status=2).output.replace("\n", " ")
-    assert 'a bound is of the instances of one cluster; give it, such as --cluster FILE and --vary "demands=1:2"' in said
+    assert (
+        'a bound, and rules on what varies, are of the instances of one cluster; give it, such as --cluster FILE and --vary "demands=1:2"'
+        in said
+    )

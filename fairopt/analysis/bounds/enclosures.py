@@ -13,7 +13,7 @@ is convex in v with W(t v) = t W(v), and a[n,i,r] = d[n,r] W[n] / v[n,i]. So a f
 >>> box = Box.of(fo.Instance([[4, 8]], [[1, 1]]), {"demands": (1, 2)})
 >>> found = Enclosure.of(box, box.ranges, fo.NOTIONS["drfh"]())
 >>> found.share_low.round(9), found.share_high.round(9), found.amounts_low.round(9), found.amounts_high.round(9)
-(array([0.25]), array([0.5]), array([[4., 2.]]), array([[4., 8.]]))
+(array([0.25]), array([0.5]), array([[[4., 2.]]]), array([[[4., 8.]]]))
 """
 
 from __future__ import annotations

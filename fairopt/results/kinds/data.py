@@ -157,6 +157,7 @@ KINDS: dict[str, Schema] = {
                 "schedule": text("The heuristic."),
                 "notion": {**SPEC, "description": "The notion that it is measured against."},
                 "vary": mapping(anything(""), "The ranges: for each name the smallest and the largest numbers."),
+                "where": texts("Rules on the numbers that vary."),
                 "measure": text("The measure of regret."),
                 "bound": flag("Is a bound asked for?"),
                 "gap": number("How far apart both ends may stay.", "fraction"),

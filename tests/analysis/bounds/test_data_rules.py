@@ -137,7 +137,10 @@ def test_servers_of_a_row_are_counted() -> None:
             ["demands[a, cpu] >= 1.9", "demands[b, cpu] >= 1.9", "demands['*', cpu] <= 2.5", "demands[a, memory] <= 2"],
             'keeps the rules "demands[a, cpu] >= 1.9" and "demands[\'*\', cpu] <= 2.5"',
         ),
-        (["x[a] <= 3"], 'the rule "x[a] <= 3" has x[...], and there are demands[...], weights[...], tasks[...] and capacities[...]'),
+        (
+            ["x[a] <= 3"],
+            'the rule "x[a] <= 3" has x[...], and there are demands[...], weights[...], tasks[...], capacities[...] and speeds[...]',
+        ),
         (["demands[a] <= 3"], "write demands[USER, RESOURCE], or '*' for all"),
         (["demands[z, cpu] <= 3"], 'the rule "demands[z, cpu] <= 3" names no user of the cluster: "z"'),
         (["capacities[a, cpu] <= 3"], 'names no server of the cluster: "a"'),
