@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -17,11 +18,12 @@ from fairopt.certificate import certify
 from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair, Program, Solution
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.interior_point import paths
+from fairopt.solvers.interior_point import alpha_fair, paths
 from fairopt.solvers.interior_point.alpha_fair import solve_alpha_fair
 from fairopt.solvers.interior_point.engine import InteriorPoint
 from fairopt.solvers.interior_point.relative import RelativePairs, RelativeSystem
 from fairopt.solvers.interior_point.rows import RowPairs, ScaledRows
+from fairopt.solvers.interior_point.settings import SETTINGS
 from fairopt.solvers.structure.arrays import NUMPY, Arrays, array_namespace
 from fairopt.solvers.structure.newton import NewtonSystem, Residuals
 from fairopt.solvers.structure.scaling import ScaledProgram, obstacle
@@ -365,3 +367,21 @@ def test_relative_steps_solve_the_same_system() -> None:
     mine, theirs = (System(relative, point[0], point[1], side, None).step(point[2], residuals) for System in (RelativeSystem, NewtonSystem))
     for own, other in zip(mine[:2], theirs[:2], strict=True):
         np.testing.assert_allclose(own, other, rtol=1e-9, atol=1e-9)
+
+
+def test_an_answer_within_the_tolerance_counts_in_large_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The certificate judges it; one beyond the tolerance is none, where the program is too large for its active sets to be found."""
+    instance = fo.generate("uniform", users=8, servers=3, resources=2, seed=0)
+    program = fo.formulate(instance, "proportional")
+    goal = program.goal_as(AlphaFair)
+    monkeypatch.setattr(alpha_fair, "SETTINGS", replace(SETTINGS, pairs_of_rough_answers=0, pairs_of_relative_steps=0))
+    followed = alpha_fair._followed
+    for error, counts in ((5e-9, True), (2e-8, False)):
+
+        def ends(*arguments: Any, error: float = error) -> Any:
+            found = followed(*arguments)
+            assert found is not None
+            return replace(found, end=found.end._replace(error=error))
+
+        monkeypatch.setattr(alpha_fair, "_followed", ends)
+        assert (solve_alpha_fair(program, goal, 1e-8, Deadline(None)) is not None) == counts
