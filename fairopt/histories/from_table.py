@@ -151,7 +151,8 @@ def _times(table: Table, timezone: str | None) -> tuple[list[FloatArray], Clock]
     numbers, other = map(list, zip(*(_seconds(table, column) for column in TIMES), strict=True))
     if not any(rows.any() for rows in other):
         return numbers, Clock()
-    texts = [table.cells(column)[row] for column, rows in zip(TIMES, other, strict=True) for row in np.flatnonzero(rows).tolist()]
+    columns = [table.cells(column) for column in TIMES]  # of the whole table: not once for each row
+    texts = [cells[row] for cells, rows in zip(columns, other, strict=True) for row in np.flatnonzero(rows).tolist()]
     any_seconds = not np.isnan(numbers).all()
     if not np.isnan(numbers[0]).all() or (any_seconds and not any(map(_DATE.match, texts))):  # seconds, but for some
         for column, rows in zip(TIMES, other, strict=True):
