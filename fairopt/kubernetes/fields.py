@@ -35,7 +35,7 @@ _POD = declared(
     read | resourceClaims | devices that it claims
     noted | workloadRef, schedulingGroup | the gang that it belongs to
     read | priority | a tier, where the scheduler of Kubernetes itself divides the cluster; else noted where classes differ
-    ignored | preemptionPolicy | whether it stops others, or only starts before them
+    read | preemptionPolicy | whether others are stopped for it: counted in a note, where priorities are tiers
     ignored | volumes | what it mounts; that a volume is on one node or in one zone is not in the export of pods
     ignored | activeDeadlineSeconds, restartPolicy, terminationGracePeriodSeconds | how long it runs, and how it ends
     ignored | ephemeralContainers | containers for debugging, which ask for nothing

@@ -146,7 +146,10 @@ class _Objects:
             objects.append(self._local(h, _LOCAL if seen[namespace] == 1 else f"{_LOCAL}-{seen[namespace]}"))
         twice = [named(namespace) for namespace, number in seen.items() if number > 1]
         if twice:
-            self.notes.append(f"{joined(twice, _MOST)} sits in several queues: its pods name the LocalQueue default-2, ... of the others")
+            self.notes.append(
+                f"namespaces in several queues ({joined(twice, _MOST)}): pods of the first queue name the LocalQueue {_LOCAL}, "
+                f"those of the others name {_LOCAL}-2, ..."
+            )
         self._say()
         head = [
             f"fairopt: objects of Kueue for the allocation {self.whole.allocation.notion}.",

@@ -2,7 +2,7 @@
 
 ``kube-scheduler`` takes the pods that wait in the order of their priority, and stops pods of a lower one for those of a higher one: any
 other division is undone. So the pods of an owner that have a priority above the lowest are in a queue of a higher tier within that of
-the owner, ``shop/priority:high``; a class with ``preemptionPolicy: Never`` goes first without stopping anybody, and is a tier, too. The
+the owner, ``shop/priority:high``; a class with ``preemptionPolicy: Never`` goes first without stopping anybody: it is a tier, too, and noted. The
 classes ``system-...`` of the cluster's own pods make no tiers by themselves.
 
 The priority of a pod is in its ``spec``; of one that does not say it, that of its class, in a PriorityClass of the manifests. Queues of
@@ -11,7 +11,6 @@ Kueue, Volcano, KAI and YuniKorn order the work inside a queue by its priority: 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -21,11 +20,12 @@ from fairopt.clusters.queue_tree import Forest
 from fairopt.instance.queues import Queue
 from fairopt.kubernetes.reading import kind_of
 from fairopt.kubernetes.records import Pod, whole_number
-from fairopt.wording import figure, joined
+from fairopt.wording import figure, joined, plural
 
 __all__ = ["is_class", "with_tiers"]
 
 _OF_SYSTEM = {"system-cluster-critical": 2_000_000_000.0, "system-node-critical": 2_000_001_000.0}
+_NEVER = "Never"  # a preemptionPolicy
 _MOST = 4  # names in a note
 
 
@@ -55,7 +55,10 @@ def with_tiers(
         Whether the queues are those of a scheduler that orders pods by itself.
     """
     unchanged = forest, None if places is None else list(places)
-    ranked = Counter(pod.priority or "no class" for pod in pods if not _is_of_system(pod))
+    ranked: dict[str, float] = {}
+    for pod in pods:
+        if not _is_of_system(pod):
+            ranked[pod.priority or "no class"] = ranked.get(pod.priority or "no class", 0.0) + pod.number
     values = _values(classes)
     priorities = [_priority(pod, values) for pod in pods]
     different = {rank for pod, rank in zip(pods, priorities, strict=True) if not _is_of_system(pod)}
@@ -64,7 +67,7 @@ def with_tiers(
     known = None not in different and not of_system
     if not known:
         if len(ranked) > 1:
-            some = joined([f"{name} {figure(number)}" for name, number in ranked.most_common()], _MOST)
+            some = joined([f"{name} {figure(number)}" for name, number in sorted(ranked.items(), key=lambda each: -each[1])], _MOST)
             why = "inside a queue, which is not in an instance" if of_system else "which is not here, as the priorities are not known"
             more = "" if of_system else " (kubectl get pods -o json has them, and PriorityClasses in --queues)"
             account.note(
@@ -93,11 +96,27 @@ def with_tiers(
         found.append(name)
     tiers = joined([f"{names[rank] or 'no class'} {figure(rank)}" for rank in reversed(ranks)], _MOST)
     account.note(f"pods differ in priority ({tiers}): those of a higher one are in a higher tier, as they start first, and may stop others")
+    patient = _of_patient(pods, classes)
+    if patient:
+        account.note(
+            f"{plural(patient, 'waiting pod has', 'waiting pods have')} preemptionPolicy Never: Kubernetes stops no other pod for them, "
+            "so they may get less than their tier says until others end, or are stopped as fairopt plan says"
+        )
     return replace(forest or Forest(system="Kubernetes"), queues=(*queues, *new.values())), found
 
 
 def _is_of_system(pod: Pod) -> bool:
     return pod.priority in _OF_SYSTEM
+
+
+def _of_patient(pods: Sequence[Pod], classes: Sequence[Part]) -> int:
+    """Return the number of pods that wait, and for which nothing is stopped: they say so, or their class does."""
+    never = {part["metadata"]["name"].text() for part in classes if part.get("preemptionPolicy").text("") == _NEVER}
+    usual = {part["metadata"]["name"].text() for part in classes if part.get("globalDefault").value is True}
+    waiting = [pod for pod in pods if not (pod.node or pod.started)]
+    stated = [pod.part.get("spec").get("preemptionPolicy").text("") for pod in waiting]
+    by_class = [not own and bool(({pod.priority} if pod.priority else usual) & never) for pod, own in zip(waiting, stated, strict=True)]
+    return int(sum(pod.number for pod, own, of_class in zip(waiting, stated, by_class, strict=True) if own == _NEVER or of_class))
 
 
 def _values(classes: Sequence[Part]) -> dict[str, float]:

@@ -324,6 +324,17 @@ value: -10
 
 
 @pytest.mark.parametrize("by_pods", [True, False])
+def test_waiting_pods_that_stop_no_others_are_counted(tmp_path: Path, by_pods: bool) -> None:
+    """The pod or its class says so; one that runs needs nobody to stop."""
+    more: dict[str, Any] = {"priorityClassName": "high"} | ({"priority": 1000, "preemptionPolicy": "Never"} if by_pods else {})
+    pods = [pod("a", on="n", **more), pod("b", **more), pod("c", **more), pod("d", on="n", **({"priority": 0} if by_pods else {}))]
+    manifests = tmp_path / "classes.yaml"
+    manifests.write_text(CLASSES.replace("value: 1000", "value: 1000\npreemptionPolicy: Never"))
+    found = imported([node("n", "10")], pods, queues=() if by_pods else manifests)
+    assert sum(note.startswith("2 waiting pods have preemptionPolicy Never:") for note in found.notes) == 1
+
+
+@pytest.mark.parametrize("by_pods", [True, False])
 def test_priorities_of_pods_are_tiers(tmp_path: Path, by_pods: bool) -> None:
     """10 CPUs: 6 pods of high, of shop, run; the other 4 CPUs are 2 for shop and 2 for lab, and none for those of low, of lab.
 

@@ -37,6 +37,7 @@ JOB = declared(
     read | RemoteHost, RemoteHosts | where it runs
     read | Requirements | where it may run
     read | ConcurrencyLimits | licences and the like
+    read | JobMaterializeNextProcId, JobMaterializeLimit, JobMaterializeMaxIdle, TotalSubmitProcs | jobs still to be queued: a note
     noted | RequestDisk | disk of a machine
     noted | NiceUser | it runs after all others
     noted | DeferralTime | when it may start

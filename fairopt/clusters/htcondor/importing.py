@@ -5,8 +5,8 @@ is a server that runs one job at a time, which is a named limit. A slot that is 
 
 **Jobs** (``condor_q -allusers -json``). Idle jobs wait; running and suspended ones, and those that transfer their output, hold what they
 ask for: ``RequestCpus``, ``RequestMemory`` (MiB, here GiB), ``RequestGPUs``, and other resources of machines; simple expressions are
-evaluated. Held jobs, and jobs of the universes scheduler, local and grid, are no demand. A node of a parallel job is a task, and they need
-not start together: a relaxation.
+evaluated. Held jobs, and jobs of the universes scheduler, local and grid, are no demand; nor are those of late materialization that are
+not in the queue yet, which a note counts. A node of a parallel job is a task, and they need not start together: a relaxation.
 
 **Where.** ``Requirements``, as far as they can be evaluated (:mod:`fairopt.clusters.htcondor.requirements`).
 
@@ -16,6 +16,7 @@ named limits.
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -38,7 +39,7 @@ from fairopt.clusters.htcondor.groups import (
     limits_of_config,
     read_config,
 )
-from fairopt.clusters.htcondor.jobs import OWNERS, Job, read_job, undefined_requests
+from fairopt.clusters.htcondor.jobs import OWNERS, Job, not_queued_yet, read_job, undefined_requests
 from fairopt.clusters.htcondor.priorities import read_priorities
 from fairopt.clusters.htcondor.requirements import Requirements
 from fairopt.clusters.htcondor.slots import Slot, read_slot, servers_of
@@ -49,7 +50,7 @@ from fairopt.clusters.shapes import SOMEWHERE, Tasks
 from fairopt.errors import InvalidInstance
 from fairopt.instance import Instance
 from fairopt.instance.limits import Limit
-from fairopt.wording import plural
+from fairopt.wording import figure, plural
 
 __all__ = ["import_htcondor"]
 
@@ -153,6 +154,7 @@ def import_htcondor(
     able = startable
     where.note(account)
     _note(able, unlimited, account)
+    _note_still_to_come(found, account)
     mixed = sum(len(slot.cards) > 1 for slot in servers) if any("requiregpus" in job.ad.values for job in able) else 0
     if mixed:
         account.note(
@@ -237,6 +239,19 @@ def _one_job_each(instance: Instance, servers: Sequence[Slot], names: Sequence[s
     if mixed:
         account.note("some static slots have as much as a partitionable one, and count as if several jobs could run in them")
     return [Limit("one job in a static slot", 1, each="server", servers=rows)] if rows else []
+
+
+def _note_still_to_come(jobs: Sequence[Job], account: Account) -> None:
+    left = not_queued_yet(jobs)
+    if left:
+        known = [number for number in left.values() if not math.isnan(number)]
+        unknown = len(left) - len(known)
+        account.note(
+            f"{plural(len(left), 'cluster of jobs is', 'clusters of jobs are')} queued a few jobs at a time (max_materialize, max_idle): "
+            "jobs that are not in the queue yet do not count as demand"
+            + (f"; {figure(sum(known))} are still to come" if known else "")
+            + (f"; of {plural(unknown, 'cluster')} the number is not known" if unknown else "")
+        )
 
 
 def _note(jobs: Sequence[Job], unlimited: Mapping[str, int], account: Account) -> None:

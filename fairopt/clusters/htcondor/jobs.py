@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fairopt.clusters.htcondor.ads import Ad
@@ -9,7 +11,7 @@ from fairopt.clusters.htcondor.expressions import UNDEFINED, is_expression
 from fairopt.clusters.htcondor.slots import renamed
 from fairopt.clusters.json_export import Part
 
-__all__ = ["OWNERS", "Job", "name_of", "owner_of", "read_job", "request_of", "runs_outside", "undefined_requests"]
+__all__ = ["OWNERS", "Job", "name_of", "not_queued_yet", "owner_of", "read_job", "request_of", "runs_outside", "undefined_requests"]
 
 OWNERS = ("submitter", "user", "group")
 _HOLDS, _WAITS = (2, 6, 7), (1,)  # running, transferring its output, suspended: it keeps its slot; idle
@@ -21,6 +23,7 @@ _WHY = {
 }
 _ELSEWHERE = {7: "a job of the scheduler universe", 9: "a job of the grid universe", 12: "a job of the local universe"}
 _NO_RESOURCES = ("requestdisk",)
+_FEW = ("JobMaterializeNextProcId", "JobMaterializeLimit", "JobMaterializeMaxIdle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,21 @@ def name_of(ad: Ad) -> str:
     number = f"{ad.number('ClusterId', 0):.0f}.{ad.number('ProcId', 0):.0f}"
     access_point, sign, _ = ad.text("GlobalJobId", "").partition("#")
     return f"{number} of {access_point}" if sign and access_point else number
+
+
+def not_queued_yet(jobs: Iterable[Job]) -> dict[str, float]:
+    """Return how many jobs are still to come, of each cluster that is queued a few jobs at a time; NaN: the ads do not say.
+
+    Of such a cluster (``max_materialize``, ``max_idle``: late materialization) the jobs from ``JobMaterializeNextProcId`` on are not in
+    the queue yet. A cluster of which no job is in the queue at the moment is not in an export of jobs.
+    """
+    found: dict[str, float] = {}
+    for job in jobs:
+        if any(job.ad.get(name).value is not None for name in _FEW):
+            total, made = (job.ad.number(name, math.nan) for name in ("TotalSubmitProcs", "JobMaterializeNextProcId"))
+            access_point = job.name.partition(" of ")[2]
+            found[f"{job.ad.number('ClusterId', 0):.0f} {access_point}"] = total - made
+    return {name: left for name, left in found.items() if not left <= 0}
 
 
 def owner_of(ad: Ad, users: str) -> tuple[str, str, str]:

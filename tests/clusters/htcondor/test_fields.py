@@ -27,7 +27,7 @@ def test_the_reader_reads_what_is_declared(tmp_path: Path, monkeypatch: pytest.M
     anonymous = job(3)
     del anonymous["Owner"]
     slots = [slot("slot1@w"), slot("slot2@w", kind="?")]
-    import_ads(tmp_path, slots, [job(1, status=2), job(2, JobUniverse=11, status=2), anonymous])
+    import_ads(tmp_path, slots, [job(1, status=2), job(2, JobUniverse=11, status=2, JobMaterializeMaxIdle=5), anonymous])
     assert used["slot"] | {"Start"} == set(SLOT.of("read"))
     assert used["job"] | {"Requirements"} == set(JOB.of("read"))
     for fields in DECLARED:

@@ -77,6 +77,19 @@ def test_states_and_universes(tmp_path: Path) -> None:
     assert parallel.instance.tasks.tolist() == [4]
 
 
+def test_jobs_that_are_not_in_the_queue_yet_are_counted(tmp_path: Path) -> None:
+    """Of 100 jobs of cluster 7 those from 3 on, of 50 of cluster 8 those from 50 on (none), of cluster 9 an unknown number."""
+    few = {"JobMaterializeLimit": 3}
+    jobs = [job(7, ProcId=n, TotalSubmitProcs=100, JobMaterializeNextProcId=3, **few) for n in range(3)]
+    jobs += [job(8, ProcId=49, TotalSubmitProcs=50, JobMaterializeNextProcId=50, **few), job(1, TotalSubmitProcs=1)]
+    found = import_ads(tmp_path, [slot("slot1@w")], jobs)
+    assert found.instance.tasks.sum() == 5
+    said = "queued a few jobs at a time (max_materialize, max_idle): jobs that are not in the queue yet do not count as demand"
+    assert f"1 cluster of jobs is {said}; 97 are still to come" in found.notes
+    more = import_ads(tmp_path, [slot("slot1@w")], [*jobs, job(9, **few)])
+    assert f"2 clusters of jobs are {said}; 97 are still to come; of 1 cluster the number is not known" in more.notes
+
+
 def test_requests_that_are_expressions(tmp_path: Path) -> None:
     """The default of RequestMemory; one that is not understood is refused, and left out by a lenient import."""
     default = "/Expr(ifThenElse(MemoryUsage =!= undefined,MemoryUsage,(ImageSize + 1023) / 1024))/"
