@@ -1,9 +1,9 @@
 """Priorities of pods: tiers, where the scheduler of Kubernetes itself shares out the cluster.
 
 ``kube-scheduler`` takes the pods that wait in the order of their priority, and stops pods of a lower one for those of a higher one: any
-other division is undone. So the pods of an owner that have a priority above the lowest are in a queue of a higher tier within that of
-the owner, ``shop/priority:high``; a class with ``preemptionPolicy: Never`` goes first without stopping anybody: it is a tier, too, and noted. The
-classes ``system-...`` of the cluster's own pods make no tiers by themselves.
+other division is undone. So the pods of an owner that have another priority than pods without a class are in a queue of another tier
+within that of the owner, ``shop/priority:high``. A class with ``preemptionPolicy: Never`` goes first without stopping anybody: it is a
+tier, too, and its pods that wait are counted in a note. The classes ``system-...`` of the cluster's own pods make no tiers by themselves.
 
 The priority of a pod is in its ``spec``; of one that does not say it, that of its class, in a PriorityClass of the manifests. Queues of
 Kueue, Volcano, KAI and YuniKorn order the work inside a queue by its priority: that, and priorities that are not known, is noted.
