@@ -259,16 +259,23 @@ class _Supply:
     def _part(self, request: Request) -> Fraction:
         """Return what a request takes of a device: of one that claims share, 1 / n where n such parts fit, as a part lies on one device."""
         chosen = [self._devices[j] for j in self._choose(request.kind)]
+        sized = bool(request.parts) and all(amount for _, amount in request.parts)
+        room = [
+            min(int(device.capacity.get(_domain(name, device.driver), Fraction(0)) * NANO // amount) for name, amount in request.parts)
+            for device in chosen
+            if sized
+        ]
+        if 0 in room:
+            self._account.note(
+                f"{plural(room.count(0), 'device', 'devices')} of {named(request.kind[0])} with less capacity than one claim asks for: "
+                "counted as if there were enough, a relaxation"
+            )
         if not request.parts or not any(device.shared for device in chosen):
             if request.parts or any(device.shared for device in chosen):
                 what = "that no other claim may share" if request.parts else "that claims share, without saying how much they need"
                 self._account.note(f"claims of the DeviceClass {named(request.kind[0])} ask for devices {what}: each takes a whole one")
             return Fraction(1)
-        numbers = {
-            min(int(device.capacity.get(_domain(name, device.driver), Fraction(0)) * NANO // amount) for name, amount in request.parts)
-            for device in chosen
-            if device.shared and all(amount for _, amount in request.parts)
-        } - {0}
+        numbers = {number for number, device in zip(room, chosen, strict=sized) if device.shared} - {0}
         if len(numbers) > 1:
             self._account.note(
                 f"devices of {named(request.kind[0])} have room for {min(numbers)} to {max(numbers)} claims of one size: counted as for "

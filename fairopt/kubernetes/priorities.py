@@ -68,11 +68,11 @@ def with_tiers(
     if not known:
         if len(ranked) > 1:
             some = joined([f"{name} {figure(number)}" for name, number in sorted(ranked.items(), key=lambda each: -each[1])], _MOST)
-            why = "inside a queue, which is not in an instance" if of_system else "which is not here, as the priorities are not known"
-            more = "" if of_system else " (kubectl get pods -o json has them, and PriorityClasses in --queues)"
+            known_by = "kubectl get pods -o json has them, and PriorityClasses in --queues"
+            why = "inside a queue; an instance" if of_system else f"but their priorities are not known ({known_by}); the instance"
             account.note(
-                f"pods have different priority classes ({some}): those of a higher priority start first, and may stop others, {why}: "
-                f"all are shared alike{more}"
+                f"pods have different priority classes ({some}): those of a higher priority start first, and may stop others, {why} "
+                "treats them alike"
             )
         return unchanged
     if len(different) < 2:

@@ -165,7 +165,7 @@ def read_qos(path: str | os.PathLike[str] | None, account: Account, total: Mappi
     preempting = [each.name for each in found.values() if each.preempts]
     if preempting:
         account.note(
-            f"the QOS {joined(sorted(preempting), 5)} preempt others, where PreemptType is preempt/qos: their jobs are in tiers above these"
+            f"QOS that preempt others, where PreemptType is preempt/qos: {joined(sorted(preempting), 5)}; their jobs are in higher tiers"
         )
     elif len({each.priority for each in found.values()}) > 1:
         account.note("QOS differ in priority, which orders jobs that wait and preempts nothing: it does not count")

@@ -327,7 +327,8 @@ value: -10
 def test_waiting_pods_that_stop_no_others_are_counted(tmp_path: Path, by_pods: bool) -> None:
     """The pod or its class says so; one that runs needs nobody to stop."""
     more: dict[str, Any] = {"priorityClassName": "high"} | ({"priority": 1000, "preemptionPolicy": "Never"} if by_pods else {})
-    pods = [pod("a", on="n", **more), pod("b", **more), pod("c", **more), pod("d", on="n", **({"priority": 0} if by_pods else {}))]
+    usual: dict[str, Any] = {"priority": 0} if by_pods else {}
+    pods = [pod("a", on="n", **more), pod("b", **more), pod("c", **more), pod("d", on="n", **usual)]
     manifests = tmp_path / "classes.yaml"
     manifests.write_text(CLASSES.replace("value: 1000", "value: 1000\npreemptionPolicy: Never"))
     found = imported([node("n", "10")], pods, queues=() if by_pods else manifests)
@@ -361,4 +362,4 @@ def test_priorities_of_pods_are_tiers(tmp_path: Path, by_pods: bool) -> None:
     manifests.write_text(f"{CLASSES}---\n{json.dumps(kueue)}\n")
     beside = imported([node("n", "10")], pods, queues=manifests)
     assert not any(queue.tier for queue in beside.instance.queues)
-    assert any("inside a queue, which is not in an instance" in note for note in beside.notes)
+    assert any("inside a queue; an instance treats them alike" in note for note in beside.notes)
