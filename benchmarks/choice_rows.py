@@ -13,7 +13,7 @@ from measuring import write
 
 ANSWERED, REFUSED, STOPPED = "answered", "refused", "stopped"
 IMPORTED = ("cvxpy", "pyomo")  # whose packages take more than half a second to import, which is not measured:
-GAIN = 0.1  # seconds that one of these has to gain
+GAIN = 0.5  # seconds that one of these has to gain
 _TYPES = {"str": str, "int": int, "float": float}
 
 

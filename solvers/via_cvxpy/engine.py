@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 _PAIRS_OF_LEVELS = 5000  # up to which other goals are tried unasked
 # Where Clarabel is faster than the interior point: benchmarks/results/choices.md.
-_PAIRS_OF_TRADEOFFS = range(100, 10_001)  # with fewer the import takes longer than all paths, with more Clarabel fails
+_PAIRS_OF_TRADEOFFS = range(800, 10_001)  # with fewer the import takes longer than all paths, with more Clarabel fails
 _PAIRS_OF_NETWORKS = range(500, 10_001)  # of one place each,
 _LIMITS_OF_NETWORKS = 100  # with so many limits of a server at least,
 _TAKEN_OF_NETWORKS = 0.1  # of which a pair takes this part at most

@@ -48,7 +48,7 @@ def test_what_the_default_takes_is_a_sum_up_to_the_first_answer(modules: dict[st
         assert math.isinf(rows.default_seconds(found, order))
     assert rows.times_the_best(of(("a", "refused", 1.0)), ["a"]) is None
     assert rows.times_the_best(of(("a", "answered", 0.05), ("cvxpy", "answered", 0.01)), ["a"]) == 1.0  # its import takes longer
-    assert rows.times_the_best(of(("a", "answered", 0.5), ("cvxpy", "answered", 0.1)), ["a"]) == 5.0
+    assert rows.times_the_best(of(("a", "answered", 1.0), ("cvxpy", "answered", 0.2)), ["a"]) == 5.0
     assert rows.times_the_best(of(("cvxpy", "answered", 0.01), ("a", "answered", 0.05)), ["cvxpy"]) == 1.0
 
 
