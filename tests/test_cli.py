@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 import typer
+from rich.text import Text
 from support.command_line import PAPER, flat, program, run
 from support.processes import process
 from support.registries import registries_restored
@@ -55,6 +56,27 @@ def test_the_list_says_of_each_command_what_its_own_help_says() -> None:
     own = {name: group.resolve_command(typer.Context(group), [name])[1].help for name in listed}
     assert listed == {name: text.partition("\n\n")[0].replace("\n", " ") for name, text in own.items()}
     assert len(listed) == 26
+
+
+def test_help_shows_what_is_in_brackets() -> None:
+    """Rich takes a word in brackets for a style, and leaves it out: help that shows a rule escapes them."""
+    for command, example in (
+        ("solve", "x['lab/alice'] >= 2 * x[course]"),
+        ("simulate", "x[alice] + 2 * x[bob] <= 8"),
+        ("history", "x[alice] + 2 * x[bob] <= 8"),
+        ("worst-case", "tasks[a] + tasks[b] <= 12"),
+    ):
+        assert example in flat(run(command, "--help").stdout), command
+
+
+def test_no_help_has_brackets_that_rich_leaves_out() -> None:
+    """Of all commands and options, what is shown is what is written."""
+    group: Any = typer.main.get_command(app)
+    for name in group.commands:
+        command = group.resolve_command(typer.Context(group), [name])[1]
+        for part in command.params:
+            text = getattr(part, "help", None) or ""
+            assert Text.from_markup(text).plain == text.replace("\\[", "["), f"{name}: {part.name}"
 
 
 def test_the_console_script_runs(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ Rules = Annotated[
     typer.Option(
         "--rule",
         metavar="TEXT",
-        help="A condition on tasks beside those of FILE, as in \"x['lab/alice'] >= 2 * x[course]\". Can be repeated.",
+        help="A condition on tasks beside those of FILE, as in \"x\\['lab/alice'] >= 2 * x\\[course]\". Can be repeated.",
     ),
 ]
 ClusterRules = Annotated[
@@ -97,7 +97,7 @@ ClusterRules = Annotated[
     typer.Option(
         "--rule",
         metavar="TEXT",
-        help='A limit on tasks beside those of the cluster of --cluster, as in "x[alice] + 2 * x[bob] <= 8". Can be repeated.',
+        help='A limit on tasks beside those of the cluster of --cluster, as in "x\\[alice] + 2 * x\\[bob] <= 8". Can be repeated.',
     ),
 ]
 ClusterChanges = Annotated[

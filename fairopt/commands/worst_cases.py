@@ -78,8 +78,8 @@ def worst_case(
         list[str] | None,
         typer.Option(
             metavar="RULE",
-            help='With --cluster: a linear rule on the numbers that vary, such as "tasks[a] + tasks[b] <= 12"; * stands for all, added. '
-            "Can be repeated.",
+            help='With --cluster: a linear rule on the numbers that vary, such as "tasks\\[a] + tasks\\[b] <= 12"; * stands for all, '
+            "added. Can be repeated.",
         ),
     ] = None,
     resume: Resume = None,

@@ -79,7 +79,11 @@ def _limit(instance: Instance, row: RuleRow, name: str, who: str, tasks_of_other
             servers=_servers(instance, first.servers),
         )
     if tasks_of_others and any(part.resource >= 0 for part in parts):
-        _refuse(row, "counts amounts of several kinds", who)
+        raise Unsupported(
+            f'the rule "{brief(rule.text)}" adds amounts of several resources, or with several factors; tasks in {who} have demands of '
+            "their own, so a rule on amounts is kept only for one resource with one factor, such as amount[cpu, a] + amount[cpu, b] <= 8; "
+            "write such a rule, or leave it out"
+        )
     return Limit(name, _plain(bound), amounts=_amounts(instance, row))
 
 

@@ -181,9 +181,9 @@ def refuse_rules(instance: Instance, what: str, instead: str = "leave the rules 
     Unsupported
 
     >>> from fairopt.instance import Instance
-    >>> refuse_rules(Instance([[4]], [[1]], users=["a"], rules=["x[a] >= 2"]), "a greedy schedule does not obey them")
+    >>> refuse_rules(Instance([[4]], [[1]], users=["a"], rules=["x[a] >= 2"]), "a page of answers does not obey them")
     Traceback (most recent call last):
-    fairopt.errors.Unsupported: the instance has the rule "x[a] >= 2", and a greedy schedule does not obey them; leave the rules out
+    fairopt.errors.Unsupported: the instance has the rule "x[a] >= 2", and a page of answers does not obey them; leave the rules out
     """
     if instance.rules:
         rest = f" and {len(instance.rules) - 1} more" if len(instance.rules) > 1 else ""

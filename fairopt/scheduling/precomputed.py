@@ -42,9 +42,9 @@ from fairopt.solvers import Cycle, fill_lowest_first, fill_lowest_in_fractions, 
 from fairopt.solving import solve
 from fairopt.validation import check_yes_or_no
 
-_WHO = "precomputed DRF"  # obeys rules that are limits alone
-
 __all__ = ["Round", "edrf_rounds", "precomputed_drf"]
+
+_WHO = "precomputed DRF"  # the subject of a message about rules that are no limits
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,8 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.files.stores import Store
-from fairopt.instance import Instance
+from fairopt.instance import Instance, require_instance
+from fairopt.instance.packing_rules import as_limits
 from fairopt.processes.crew import Crew, check_workers
 from fairopt.registry import contents
 from fairopt.results import plain
@@ -190,7 +191,9 @@ class Asked:
         usage: UsageLike | None = None,
         billing: BillingLike = None,
     ) -> Asked:
-        """Return what is asked, with the defaults that `compare_over_time` says."""
+        """Return what is asked, with the defaults that `compare_over_time` says, and rules as the limits that they are."""
+        require_instance(cluster)
+        cluster = as_limits(cluster, "a simulation", tasks_of_others=True)
         length = float(trace.submit[-1] - trace.submit[0]) if isinstance(trace, Trace) else 0.0
         for word, value in (("step", step), ("window", window)):
             if value is not None:

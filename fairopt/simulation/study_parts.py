@@ -121,7 +121,7 @@ def join_folders(folders: Sequence[str | os.PathLike[str]], output: str | os.Pat
         words = [word for word in first.request if other.request.get(word) != first.request[word]]
         words += ["the number of parts"] * (other.part[1] != first.part[1]) + ["the version of fairopt"] * (other.fairopt != first.fairopt)
         if words or other.request.keys() != first.request.keys():
-            raise InvalidInstance(f"{first.path} and {other.path} are not of one study: other than the same are {joined(words, _SHOWN)}")
+            raise InvalidInstance(f"{first.path} and {other.path} are not of one study: they differ in {joined(words, _SHOWN)}")
     by_part: dict[int, _Part] = {}
     for each in parts:
         if (twice := by_part.setdefault(each.part[0], each)) is not each:

@@ -91,5 +91,5 @@ def test_amounts_of_the_instance_are_no_amounts_of_other_tasks() -> None:
     (limit,) = as_limits(one, "a simulation", tasks_of_others=True).limits
     assert (limit.resource, limit.bound) == ("gpu", 3)
     two = one.replace(rules=["amount[gpu, a] + 2 * amount[gpu, b] <= 6"])
-    with pytest.raises(fo.Unsupported, match="counts amounts of several kinds"):
+    with pytest.raises(fo.Unsupported, match="adds amounts of several resources, or with several factors; tasks in a simulation have"):
         as_limits(two, "a simulation", tasks_of_others=True)

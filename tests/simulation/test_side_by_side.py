@@ -236,3 +236,17 @@ def test_one_scheduler_takes_no_workers() -> None:
     result = CliRunner().invoke(app, ["simulate", "jobs.csv", "--cluster", "lab.yaml", "--workers", "2"])
     assert result.exit_code == 2
     assert "a worker simulates one scheduler" in " ".join(result.output.replace("│", " ").split())
+
+
+def test_a_rule_is_a_limit_of_every_scheduler(tmp_path: Path) -> None:
+    """It has a use in the result, as a named limit has, and finished schedulers are read again from the folder; so does a study."""
+    trace, cluster = two_users()
+    ruled = fo.Instance(cluster.capacities, [[1], [1]], users=["A", "B"], resources=["cpu"], rules=["x[A] <= 4"])
+    runs = [fo.compare_over_time(trace, ruled, ["fifo", "drfh"], resume=tmp_path / "kept").to_dict()["schedulers"] for _ in range(2)]
+    assert runs[0] == runs[1]
+    assert [scheduler["limit_most"] for scheduler in runs[0]] == [{"x['A'] <= 4": 1.0}] * 2
+    grid = [fo.study_over_time({"one": (trace, ruled)}, ["fifo"], resume=tmp_path / "study", workers=1) for _ in range(2)]
+    assert grid[0]["message"].tolist() == [""]
+    assert grid[0].equals(grid[1])
+    with pytest.raises(fo.Unsupported, match=r'"x\[A\] >= 1" asks for at least something, and a simulation keeps only rules'):
+        fo.compare_over_time(trace, ruled.replace(rules=["x[A] >= 1"]), ["fifo"])

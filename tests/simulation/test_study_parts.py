@@ -62,7 +62,7 @@ def test_what_is_missing_or_does_not_fit_is_named(tmp_path: Path) -> None:
     parts = {name: tmp_path / name for name in ("one", "two", "other")}
     for name, k, schedulers in (("one", 1, SCHEDULERS), ("two", 2, SCHEDULERS), ("other", 2, SCHEDULERS[:2])):
         fo.study_over_time(GRID, schedulers, workers=1, part=f"{k}/2", resume=parts[name])
-    with pytest.raises(fo.InvalidInstance, match=r"are not of one study: other than the same are schedulers"):
+    with pytest.raises(fo.InvalidInstance, match=r"are not of one study: they differ in schedulers"):
         join_folders([parts["one"], parts["other"]], tmp_path / "all")
     number, missing = join_folders([parts["one"]], tmp_path / "all")
     assert (number, len(missing)) == (4, 1)

@@ -194,7 +194,9 @@ class Box:
                 data[name] = np.where(low == high, low, np.clip(low + part * (high - low), low, high))
         found = self.kept(data)
         if found is None:
-            raise NoSolution("no numbers near random ones were found that keep all rules of the box")
+            raise NoSolution(
+                "no numbers near random ones were found that keep all rules of the box; give wider ranges, or leave a rule out"
+            )
         return found
 
     def check(self) -> None:

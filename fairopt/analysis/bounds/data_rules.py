@@ -83,7 +83,7 @@ class DataRules:
         Raises
         ------
         InvalidInstance
-            A text is no rule, or names what is not there, or what has no end.
+            A text is no rule, or names what is not there, what has no end, or demands or weights of which a user has several.
         """
         if isinstance(texts, str) or not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
             raise InvalidInstance(
@@ -244,6 +244,11 @@ def _positions(text: str, term: Any, instance: Instance, low: Data) -> Any:
     if len(keys) != len(kinds):
         form = ", ".join(what.upper() for what, _ in kinds)
         raise InvalidInstance(f"the rule \"{brief(text)}\" has {word}[{', '.join(keys)}]; write {word}[{form}], or '*' for all")
+    if low[word].ndim > len(kinds):  # demands of each server, or weights of each resource: no single number is meant
+        what = "server" if word == "demands" else "resource"
+        raise InvalidInstance(
+            f'the rule "{brief(text)}" has {word}[{", ".join(keys)}], and the {word} of this cluster differ by {what}; leave the rule out'
+        )
     where = []
     for key, (what, known) in zip(keys, kinds, strict=True):
         if key in known:

@@ -161,6 +161,20 @@ def test_bad_rules(where: Any, message: str) -> None:
     assert message in str(error.value)
 
 
+def test_numbers_of_which_a_user_has_several() -> None:
+    """Demands by server, and weights by resource: a rule means one number, so such a rule is refused, and others are kept."""
+    kinds = PAIR.replace(demands=[[[1, 1], [2, 1]], [[1, 1], [1, 1]]], tasks=[9, 9])
+    vary = {"tasks": (1, 9)}
+    with pytest.raises(
+        fo.InvalidInstance, match=r"has demands\[a, memory\], and the demands of this cluster differ by server; leave the rule"
+    ):
+        Box.of(kinds, vary, ["tasks[a] + demands[a, memory] <= 8"])
+    assert Box.of(kinds, vary, ["tasks[a] + tasks[b] <= 8"]).ranges.high["tasks"].round(6).tolist() == [7, 7]
+    weighted = PAIR.replace(weights=[[1, 2], [1, 1]], tasks=[9, 9])
+    with pytest.raises(fo.InvalidInstance, match="the weights of this cluster differ by resource"):
+        Box.of(weighted, vary, ["tasks[a] + weights[a] <= 8"])
+
+
 def test_rules_need_a_cluster() -> None:
     """A search among random instances has no numbers that can be named."""
     with pytest.raises(fo.Unsupported, match="are of the instances of one cluster"):
