@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from fairopt.errors import FairoptError, NoSolution, Unsupported
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.tolerances import CERTIFIED
 from fairopt.processes.streams import unheard
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.wording import did_you_mean
@@ -320,13 +321,34 @@ class HighsModel:
         self._highs.changeRowsBounds(rows.size, rows.astype(np.int32), lower * self._magnified, self._bounds[3][rows] * self._magnified)
 
     def run(self, time_limit: float) -> Outcome:
-        """Solve, from the last basis if there is one."""
+        """Solve, from the last basis or a whole point if there is one.
+
+        HiGHS 1.16 may return the whole point in place of the better one whose value it states. Then it solves once more without it; if a
+        limit ended the run, the gap is that of the point.
+        """
         if time_limit < np.inf:  # HiGHS counts time over all runs of a model
             self.set_options(time_limit=float(time_limit) + self._highs.getRunTime())
             self._is_limited = True
         elif self._is_limited:
             self.set_options(time_limit=np.inf)
             self._is_limited = False
+        outcome = self._run()
+        if outcome.status is Status.OPTIMAL and self._falls_short(outcome):
+            self.forget()
+            outcome = self._run()
+        if self._falls_short(outcome):
+            value = float(self._cost @ outcome.x)
+            outcome = replace(outcome, gap=(outcome.bound - value) / abs(value) if value else np.inf)
+        return outcome
+
+    def _falls_short(self, outcome: Outcome) -> bool:
+        """Is a whole point worse than the value that HiGHS states?"""
+        if not self._integral or not outcome.x.size:
+            return False
+        stated, largest = float(self._info("objective_function_value")), float(np.abs(self._cost).max(initial=0.0))
+        return float(self._cost @ outcome.x) < stated - CERTIFIED * max(abs(stated), largest)
+
+    def _run(self) -> Outcome:
         try:
             self._highs.run()
         except Exception as error:  # whatever pybind lets through

@@ -160,7 +160,7 @@ def run(model: Any, engine: Engine, seconds: float, *, start: bool = False) -> t
     how: dict[str, Any] = {"timelimit": max(seconds, 1e-3)} if np.isfinite(seconds) else {}
     try:
         with inside(), nullcontext() if engine.is_silent else unheard():
-            how |= _started(engine.found, start=start)
+            how |= _started(engine.found, start=start and engine.name not in _HIGHS)  # which may return the start in place of the optimum
             return _run(model, engine.found, how)
     except FairoptError as error:
         raise engine.failure(error) from None

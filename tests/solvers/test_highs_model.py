@@ -78,6 +78,28 @@ def test_whole_numbers() -> None:
     assert found.gap == 0
 
 
+@pytest.mark.parametrize("seed", [65, 102, 126, 129, 222, 339, 372])
+def test_a_start_that_is_not_the_best_is_not_returned(seed: int) -> None:
+    """Max c x over whole x from a feasible start, which HiGHS 1.16 returns for the optimum here; SciPy starts from nothing."""
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(4, 16)), int(rng.integers(2, 12))
+    matrix = np.round(rng.uniform(0, 1, (m, n)) * (rng.random((m, n)) < 0.5), 2)
+    cost = -(rng.random(n) < 0.5).astype(float) if rng.random() < 0.5 else rng.integers(-3, 4, n).astype(float)
+    upper = rng.integers(1, 15, n).astype(float)
+    start = np.floor(rng.random(n) * (upper + 1))
+    used = matrix @ start
+    least, most = np.where(rng.random(m) < 0.5, used - rng.random(m) * 0.5, -np.inf), used + rng.random(m) * 2
+    search = HighsModel(cost, np.zeros(n), upper, sp.csr_array(matrix), least, most, integral=np.arange(n))
+    search.guess(start)
+    found = search.run(np.inf)
+    bounded = np.isfinite(least)
+    best = largest(cost, np.vstack([matrix, -matrix[bounded]]), np.append(most, -least[bounded]), upper=upper, whole=True)
+    assert found.status is Status.OPTIMAL
+    assert cost @ found.x == pytest.approx(best)
+    assert found.bound == pytest.approx(best)
+    assert found.gap == 0
+
+
 def test_a_basis_is_taken_along() -> None:
     """From the basis of the optimum, and from one put together by hand, no step is left or the answer is the same."""
     first = model()

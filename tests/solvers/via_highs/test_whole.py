@@ -64,6 +64,15 @@ def test_the_leximin_is_that_of_enumeration(solver: str) -> None:
     assert sorted(fo.solve(ruled, "drfh", integral=True, solver=solver).shares) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("solver", ["highs", *INSIDE])
+def test_the_search_goes_on_from_tasks_that_are_not_the_best(solver: str) -> None:
+    """Tasks of 8, 8, 9, 9, 9 and 14 fit; HiGHS 1.16 may return those from which it starts, of 8, 8, 9, 9, 9 and 9."""
+    demands = [[0.73, 0.53], [0.28, 0.88], [0.12, 0.72], [0.5, 0.0], [0.55, 0.0], [0.11, 0.65]]
+    eligibility = np.array([[0, 0, 1, 1], [0, 1, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0], [1, 0, 1, 0], [1, 0, 1, 1]], bool)
+    instance = fo.Instance([[8.47, 3.95], [4.78, 4.08], [5.99, 8.85], [3.58, 7.48]], demands, eligibility=eligibility)
+    assert sorted(fo.solve(instance, "max-min", integral=True, solver=solver).tasks_per_user) == [8, 8, 9, 9, 9, 14]
+
+
 @pytest.mark.parametrize("solver", INSIDE)
 def test_totals_are_those_of_highs(solver: str) -> None:
     """Their placement is not unique."""
