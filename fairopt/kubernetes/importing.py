@@ -197,7 +197,10 @@ def import_kubernetes(
     related = sum(pod.related for pod in kept)
     if related:
         account.note(f"{plural(related, 'pod')} with required pod affinity or topology spread, which is ignored: a relaxation")
-    classes = Counter(pod.priority for pod in kept if pod.priority)
+    classes = Counter[str]()
+    for pod in kept:
+        if pod.priority:
+            classes[pod.priority] += int(pod.number)
     if classes:
         account.summary["priority classes"] = dict(classes.most_common())
 

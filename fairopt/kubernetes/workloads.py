@@ -4,9 +4,9 @@ A **Workload** asks for ``count`` pods of each of its podSets. While it waits, i
 admitted (condition Admitted or QuotaReserved), the pods of its LocalQueue stand for it; those that are not listed are asked for, and
 where the export has no pods at all they run, on nodes that are not known. A **Job of Volcano** asks for the ``replicas`` of its tasks,
 and a **PodGroup** without pods for ``minMember`` pods of ``minResources`` together; pods in a PodGroup are in its queue. A PodGroup of
-KAI states no resources: it asks for the pods and the resources of its status. A **Job** that is suspended asks for ``parallelism`` pods,
-a **JobSet** that is suspended for those of its Jobs. What has ended asks for nothing, and what something else in the export stands for
-(the Job of a Workload) is not counted twice.
+KAI states no resources: it asks for the pods and the resources of its status. A **Job** that is suspended asks for ``parallelism`` pods, a
+**JobSet** that is suspended for those of its Jobs; with a queue of Kueue, they are a gang. What has ended asks for nothing, and what
+something else in the export stands for (the Job of a Workload) is not counted twice.
 
 All pods of a gang start together or not at all, which an instance does not have: gangs are counted in a note.
 """
@@ -30,6 +30,7 @@ _WORKLOAD, _JOB_SET = ("Workload", "kueue.x-k8s.io"), ("JobSet", "jobset.x-k8s.i
 _JOB, _VOLCANO_JOB = ("Job", "batch"), ("Job", "batch.volcano.sh")
 _KAI_GROUP = ("PodGroup", "scheduling.run.ai")
 _QUEUE_NAME, _VOLCANO_QUEUE, _KAI_QUEUE = "kueue.x-k8s.io/queue-name", "volcano.sh/queue-name", "kai.scheduler/queue"
+_LEAST = "kueue.x-k8s.io/job-min-parallelism"
 _MARKS = {("PodGroup", "scheduling.volcano.sh"): _VOLCANO_QUEUE, _KAI_GROUP: _KAI_QUEUE}
 """PodGroups that say their queue, and the label of pods that says the same."""
 _GROUPS = (*_MARKS, ("PodGroup", "scheduling.x-k8s.io"), ("PodGroup", "scheduling.sigs.k8s.io"))
@@ -92,7 +93,7 @@ def with_work(parts: Sequence[Part], pods: Sequence[Pod], owner: _Owner, account
             if why:
                 account.leave_out(kind[0], part.place, why)
             wishes += more
-            if more and kind != _JOB and sum(each.pod.number for each in more) > 1:
+            if more and (kind != _JOB or more[0].pod.gang) and sum(each.pod.number for each in more) > 1:
                 gangs += 1
                 named.add(_name(part))
     waiting = [each.pod for each in wishes if not each.admitted]
@@ -168,7 +169,13 @@ def _of_job(part: Part, spec: Part, name: str, replicas: float, succeeded: float
     parallelism = spec.get("parallelism").number(1.0)
     number = min(parallelism, spec.get("completions").number(parallelism + succeeded) - succeeded) * replicas
     queue = part["metadata"].get("labels").get(_QUEUE_NAME).text("")
-    return [_Wish(_made(part, spec["template"], name, {_QUEUE_NAME: queue}, number, owner))] if number > 0 else []
+    if number <= 0:
+        return []
+    pod = _made(part, spec["template"], name, {_QUEUE_NAME: queue}, number, owner)
+    if queue:  # Kueue admits all pods of a Job together, or at least so many
+        least = part["metadata"].get("annotations").get(_LEAST).text("")
+        pod = replace(pod, gang="/".join(_name(part)), least=min(float(least), number) if least.isdecimal() else number)
+    return [_Wish(pod)]
 
 
 def _of_volcano_job(part: Part, listed: _Listed, owner: _Owner) -> tuple[str, list[_Wish]]:

@@ -205,6 +205,20 @@ def test_a_workload_beyond_all_that_its_queue_may_hold_never_starts(tmp_path: Pa
     assert found.instance.tasks.sum() == 61
 
 
+def test_jobs_of_kueue_are_gangs_and_other_jobs_are_not(tmp_path: Path) -> None:
+    """20 GPUs: of 30 pods of a suspended Job none starts, unless 8 are enough, or Kueue is not asked."""
+    write(tmp_path, nodes=[node("n", 32)])
+
+    def job(name: str, **metadata: Any) -> dict[str, Any]:
+        return thing("Job", "batch/v1", name, {"suspend": True, "parallelism": 30, "template": TEMPLATE}, metadata=metadata)
+
+    few = {"kueue.x-k8s.io/job-min-parallelism": "8"}
+    found = asked(tmp_path, [job("all", labels={NAME: "q"}), job("some", labels={NAME: "q"}, annotations=few), job("alone")], [])
+    assert left(found) == {f"its pods together ask for more {GPU} than all that the queue cluster may hold, so it can never start": 30}
+    assert found.instance.tasks.sum() == 60
+    assert "2 gangs start all pods together or none, which is ignored: a relaxation" in found.notes
+
+
 def test_a_pod_takes_one_flavor_and_a_gang_several(tmp_path: Path) -> None:
     """4 GPUs of one flavor and 2 of another: a pod of 5 never starts, a gang of 6 does, one of 7 does not; 0 closes a queue."""
     write(tmp_path, nodes=[node("a", 4, {"gpu.model": "a100"}), node("v", 4, {"gpu.model": "v100"})])
