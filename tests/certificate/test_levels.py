@@ -18,8 +18,11 @@ import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.certificate import levels as level_proof
 from fairopt.certificate.price_parts import _connected
+from fairopt.instance.tolerances import CERTIFIED
 from fairopt.program import Leximin, Program, Solution, Stage
+from fairopt.solvers import candidates
 from fairopt.solvers.backend import Deadline
+from fairopt.solving.policy import find
 
 NEVER = Deadline(None)
 
@@ -113,6 +116,47 @@ def test_a_little_less_for_one_is_seen(seed: int) -> None:
     less = np.where(program.pair_users == user, 1 - 1e-6, 1.0)
     told = tuple(replace(each, value=each.value * (1 - 1e-6)) if each is stage else each for each in solution.stages)
     assert certify(program, replace(solution, x=solution.x * less, stages=told)).worst > 1e-7
+
+
+def paying_millionths(seed: int) -> tuple[Program, np.ndarray]:
+    """DRFH of 20 users on five servers, and which of them have a millionth of the weight of others."""
+    rng = np.random.default_rng(seed)
+    eligibility, light = few_servers_each(rng, 20, 5), rng.random(20) < 0.4
+    weights = np.where(light, 1e-6, 1.0) * rng.uniform(0.5, 2, 20)
+    demands = demands_with_zeros(rng, (20, 2), 0.01, 1, least=0.05)
+    return fo.formulate(fo.Instance(rng.uniform(1, 10, (5, 2)), demands, weights=weights, eligibility=eligibility), "drfh"), light
+
+
+def moved(program: Program, x: np.ndarray, user: int, error: float) -> np.ndarray:
+    """x with this part of a user's tasks given to others on its server, as many as fit."""
+    x, limits = x.copy(), program.limits
+    own = int(np.argmax(np.where(program.pair_users == user, x, -1.0)))
+    x[own] -= min(error * float(program.per_user(x)[user]), x[own])
+    for pair in np.flatnonzero((program.pair_servers == program.pair_servers[own]) & (program.pair_users != user)):
+        taken = limits.matrix[:, [pair]].toarray().ravel()
+        x[pair] += max(float(((limits.bounds - limits.used(x))[taken > 0] / taken[taken > 0]).min()), 0.0)
+    return x
+
+
+@pytest.mark.parametrize("error", [1e-6, 1e-7, 3e-8])
+@pytest.mark.parametrize("seed", range(6))
+def test_an_error_of_a_user_that_pays_a_millionth_is_seen(seed: int, error: float) -> None:
+    """Part of its share goes to others; told as before, truthfully, and with a level of its own."""
+    program, light = paying_millionths(seed)
+    solution = find(program, candidates(program, None), CERTIFIED, NEVER).solution
+    assert certify(program, solution).worst <= 1e-9
+    for stage in solution.stages:
+        for user in stage.users[light[stage.users]].tolist():
+            x = moved(program, solution.x, user, error)
+            reached = program.per_user(program.worth * x)
+            honest = [replace(each, value=float(reached[each.users].min())) for each in solution.stages]
+            rest = stage.users[stage.users != user]
+            alone = [each for each, of in zip(honest, solution.stages, strict=True) if of is not stage]
+            alone += [Stage(float(reached[some].min()), some, stage.prices) for some in (np.array([user]), rest) if some.size]
+            for told in (solution.stages, honest, alone):
+                found = certify(program, replace(solution, x=x, stages=tuple(told)))
+                assert found.feasibility <= 1e-8
+                assert found.worst > 1e-8
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
