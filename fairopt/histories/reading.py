@@ -34,9 +34,11 @@ USERS = {
 
 
 def read_cluster(cluster: Instance | str | os.PathLike[str], changes: Mapping[str, Any] | Sequence[str] = ()) -> Instance:
-    """Return a cluster, of an instance or of the path of its file."""
+    """Return a cluster, of an instance or of the path of its file, with changes to the file."""
     if isinstance(cluster, str | os.PathLike):
         cluster = load(cluster, changes=changes)
+    elif changes:
+        raise InvalidInstance("changes are for the file of a cluster, and there is an instance; change it before, with Instance.replace")
     require_instance(cluster)
     return as_limits(cluster, "a history", tasks_of_others=True)
 

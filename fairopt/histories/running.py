@@ -116,7 +116,7 @@ def history(
     timezone : str, optional
         The time zone of local times, such as "Europe/Berlin", for logs in which clocks change.
     changes : mapping or sequence of str, optional
-        Changes to the cluster, as for `fairopt.load`.
+        Changes to the file of the cluster, as for `fairopt.load`.
     seed : int
         Of random moments.
     resume : path, optional

@@ -10,8 +10,8 @@ share, h the half-life; k says how much the past counts. A weight of 0 gets noth
 task has the share that it has on its server. KAI gives what is guaranteed first: ``guarantees="surplus"``.
 
 ``usage="resource"``, as in KAI: each resource r has a usage U[u,r] of its own, the part of it that u has had, and so a weight w[u,r]. A
-stream whose tasks need a resource of which its user has the weight 0 gets nothing. That is for users beside each other: a queue has one
-weight for all resources.
+stream whose tasks need a resource of which its user has the weight 0 gets nothing. That is for users beside each other, as a queue has one
+weight for all resources, and for demands and speeds that are the same on all servers.
 
 With usage from before the simulation the second integral is that of a cluster that has always been there, h / ln 2.
 
@@ -27,6 +27,7 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.tolerances import NOTHING
 from fairopt.models import Notion
 from fairopt.simulation.baselines.options import UNKNOWN, Known
@@ -95,7 +96,9 @@ class FollowingOptimum(Optimum):
         self.nodes = np.asarray(self.siblings.tree.weights, float)
         instance, queues = streams.instance, self.siblings.n_queues
         if following.by_resource and queues:
-            raise Unsupported("a queue has one weight for all resources; leave usage=resource out, or simulate users without queues")
+            raise Unsupported("a queue has one weight for all resources; leave :usage=resource out, or simulate users without queues")
+        if following.by_resource:
+            refuse_by_server(instance, ":usage=resource gives each resource a weight, for one demand on all servers", "leave it out")
         part = safe_ratio(instance.demands_by_kind, instance.total_capacity)
         part[instance.demands_by_kind == 0] = 0.0
         if not following.by_resource:
@@ -107,7 +110,7 @@ class FollowingOptimum(Optimum):
         past = following.known.past
         if past is not None:
             if following.by_resource:
-                raise Unsupported("usage from before is one number for each owner, not one for each resource; leave usage=resource out")
+                raise Unsupported("usage from before is one number for each owner, not one for each resource; leave :usage=resource out")
             if not math.isfinite(following.half_life):
                 raise Unsupported("weights that follow usage from before need a half-life, over which it is a part; give half_life=7d")
             billing = following.known.billed(streams.instance)

@@ -235,6 +235,7 @@ def test_workers_judge_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         ({"windows": [("2026-01-01", "2026-02-01")]}, r'"2026-01-01" is not a time of this log, such as 3600'),
         ({"every": "1 month"}, r'every is "1 month"; give a length such as 1h'),
         ({"every": 1e-3}, r"more than 10,000"),
+        ({"changes": ["users.A.weight=2"]}, r"changes are for the file of a cluster, and there is an instance; change it before"),
         ({"moments": 1}, r'moments is 1; give a whole number >= 2, or "all"'),
     ],
 )

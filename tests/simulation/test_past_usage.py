@@ -237,6 +237,9 @@ def test_a_queue_has_no_weight_of_each_resource() -> None:
     trace = fo.Trace(["lab/ada"], [0], [4], [[1]], [10], resources=["cpu"])
     with pytest.raises(fo.Unsupported, match="a queue has one weight for all resources"):
         fo.simulate(trace, tree(), "drfh:follow=1:usage=resource")
+    kinds = fo.Instance([[4], [4]], [[1]], users=["a"], resources=["cpu"], speeds=[[1, 2]])
+    with pytest.raises(fo.Unsupported, match=r":usage=resource gives each resource a weight.*; leave it out"):
+        fo.simulate(fo.Trace(["a"], [0], [1], [[1]], [9], resources=["cpu"]), kinds, "drfh:follow=1:usage=resource")
 
 
 def test_on_the_command_line(tmp_path: Path) -> None:
