@@ -131,7 +131,7 @@ def tree_filling(
     tiers = tree.tiers[tree.user_node]
     surplus = (weights > 0) & open_to[tree.user_node]
     behind = np.zeros(instance.n_users, bool) if last is None else last
-    for those, who in ((surplus & ~behind, ""), (surplus & behind, " of who demands nothing that counts")):
+    for those, who in ((surplus & ~behind, ""), (surplus & behind, " of users who demand nothing that counts")):
         for tier in sorted(set(tiers[those].tolist()), reverse=True):
             title = f"the surplus{who}" if (tiers == tier).all() else f"the surplus of tier {tier}{', ' + who[4:] if who else ''}"
             filling.append(Part(title, those & (tiers == tier)))

@@ -117,7 +117,7 @@ def test_who_demands_nothing_that_counts_comes_after_all_others() -> None:
     assert tasks(LAB.replace(tasks=[3, 3, np.inf, np.inf]), "asset", only=["gpu"]) == [3, 3, 8.5, 4.25]
     found = fo.solve(LAB, only="gpu", integral=True)
     assert found.tasks_per_user.tolist()[2:] == [0, 0]
-    assert [each.part for each in fo.solve(LAB, only="gpu").levels][-1] == "the surplus of who demands nothing that counts"
+    assert [each.part for each in fo.solve(LAB, only="gpu").levels][-1] == "the surplus of users who demand nothing that counts"
 
 
 def test_queues_are_compared_by_what_counts() -> None:
