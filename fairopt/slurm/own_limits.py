@@ -3,7 +3,8 @@
 Slurm holds a job to ``MaxTRES``, ``MaxTRESPerNode`` and ``MaxWall`` of its association, which has those of the account above it where it
 has none of its own, and to ``GrpTRES`` of its association and of every account above. A limit that the QOS of the job or of its partition
 has of the same kind and TRES comes before them. A limit of several jobs is broken, too, by a job that asks for more than all of them may
-hold together. Where that limit is 0, its jobs are closed out by it, and stay in the instance.
+hold together. Where that limit is 0, its jobs are closed out by it, and stay in the instance. A job in several partitions is left out if
+it breaks a limit in each of them; else it stays in those in which it breaks none.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
@@ -23,6 +24,7 @@ from fairopt.slurm.nodes import Partition
 from fairopt.slurm.qos import Qos, limits_of_job, of_both
 from fairopt.slurm.reading import minutes, tres_amounts
 from fairopt.slurm.text import Record
+from fairopt.wording import plural
 
 __all__ = ["OwnLimits"]
 
@@ -72,15 +74,29 @@ class OwnLimits:
                     self._parent[key[0]] = part.get("parent_account").text("")
 
     def able(self, jobs: Iterable[Job], account: Account) -> list[Job]:
-        """Return the jobs that run or may start, whatever else runs; the others are left out."""
-        kept = []
+        """Return the jobs that run or may start, whatever else runs, each in the partitions in which it may; the others are left out."""
+        kept, several = [], 0.0
         for job in jobs:
-            why = "" if job.holds else self._broken(job)
-            if why:
-                account.leave_out("job", job.where, f"breaks {why}, so it can never start", job.copies)
-            else:
+            if job.holds:
                 kept.append(job)
+                continue
+            inside = job.partitions if len(job.partitions) > 1 else (job.partition,)
+            broken = {name: self._broken(job if name == job.partition else replace(job, partition=name)) for name in inside}
+            possible = tuple(name for name, why in broken.items() if not why)
+            if not possible:
+                account.leave_out("job", job.where, f"breaks {next(iter(broken.values()))}, so it can never start", job.copies)
+                continue
+            kept.append(job if len(possible) == len(broken) else replace(job, partition=possible[0], partitions=possible))
+            several += job.copies * (len({self._qos_of(name) for name in possible}) > 1)
+        if several:
+            account.note(
+                f"{plural(several, 'job')} in several partitions of different QOS: the limits of the first partition count for them"
+            )
         return kept
+
+    def _qos_of(self, partition: str) -> str:
+        name = self._partitions[partition].qos if partition in self._partitions else ""
+        return name if name in self._qos else ""
 
     def _broken(self, job: Job) -> str:
         asked = _as_tres(job)

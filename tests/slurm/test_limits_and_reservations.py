@@ -308,6 +308,27 @@ def test_a_limit_of_a_qos_comes_before_that_of_an_association(tmp_path: Path) ->
     }
 
 
+def test_a_job_in_several_partitions_starts_where_it_breaks_no_limit(tmp_path: Path) -> None:
+    """Of 4 CPUs and in both partitions, in any order: in the one without the limit of 2. Of 1 CPU: in both, which is noted."""
+    partitions = written(tmp_path, "partitions.txt", "PartitionName=small QoS=few\n   Nodes=n1\nPartitionName=batch QoS=N/A\n   Nodes=n2\n")
+    qos = written(tmp_path, "qos.txt", "Name|MaxTRES|MaxWall|GrpTRES\nfew|cpu=2||cpu=3\n")
+    four, one = "cpu=4,mem=1M,node=1", "cpu=1,mem=1M,node=1"
+    jobs = [
+        job(1, four, user_name="ann", partition="small,batch"),
+        job(2, four, user_name="ann", partition="batch,small"),
+        job(3, four, user_name="ben", partition="small"),
+        job(4, one, user_name="ben", partition="small,batch"),
+    ]
+    nodes = [node("n1", partitions=["small"]), node("n2")]
+    found = import_records(tmp_path, nodes, jobs, partitions=partitions, qos=qos, users="user")
+    assert left_out(found) == {"3": "breaks MaxTRES of the QOS few, so it can never start"}
+    ann = found.owners.index("ann")
+    assert found.instance.tasks[ann] == 2
+    assert [hosts for hosts, able in zip(found.instance.hosts, found.instance.eligibility[ann], strict=True) if able] == [("n2",)]
+    many = "1 job in several partitions of different QOS: the limits of the first partition count for them"
+    assert many in found.notes
+
+
 def test_a_job_that_needs_more_licences_than_there_are(tmp_path: Path) -> None:
     """It has no part of them, unless it may take others; the licences that an account may have are a limit, too."""
     licenses = written(tmp_path, "licenses.txt", "LicenseName=ansys\n    Total=4 Used=0\nLicenseName=flex\n    Total=9 Used=0\n")
