@@ -91,7 +91,7 @@ def with_tiers(
         rank = priorities[j]
         tier = 0 if rank is None else ranks.index(rank) - usual
         name = f"{own}/priority:{names[rank] or figure(rank or 0.0)}" if tier else own
-        if tier:
+        if tier and name not in new:
             new[name] = Queue(name, own, tier=tier)
         found.append(name)
     tiers = joined([f"{names[rank] or 'no class'} {figure(rank)}" for rank in reversed(ranks)], _MOST)

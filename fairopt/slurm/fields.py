@@ -93,7 +93,8 @@ NODE = declared(
     ignored | weight, Weight, temporary_disk, TmpDisk | the order in which nodes are filled; disk, of which jobs that ask are noted
     ignored | topology | the order in which nodes are filled; disk, of which jobs that ask are noted
     ignored | address, hostname, port, NodeAddr, NodeHostName, Port, architecture, Arch, operating_system, OS, version, Version | what it is
-    ignored | slurmd_version, cluster_name, instance_id, instance_type | what it is
+    read | cluster_name | the cluster whose jobs count
+    ignored | slurmd_version, instance_id, instance_type | what it is
     ignored | boot_time, BootTime, slurmd_start_time, SlurmdStartTime, last_busy, LastBusyTime, resume_after | times, and remarks
     ignored | ResumeAfterTime, reason, Reason, reason_changed_at, reason_set_by_user | times, and remarks
     ignored | comment, Comment, extra, Extra, burstbuffer_network_address, cert_flags, tls_cert_last_renewal | remarks
