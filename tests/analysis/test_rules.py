@@ -160,6 +160,8 @@ def test_a_rule_that_leaves_no_room_for_a_task_stops_whole_tasks() -> None:
     stop = 'Bottleneck: the rule "x[a] + 2 * x[b] <= 6.5" would be broken if it had more.'
     for allocation in (fo.schedule(pool, "drfh"), fo.solve(pool, "drfh", integral=True), fo.solve(pool, "drfh")):
         for user in ("a", "b"):
-            assert stop in fo.explain(allocation, user).sentences
+            told = fo.explain(allocation, user).sentences
+            assert stop in told
+            assert "On server-1 there is room for more of its tasks, but the rule does not allow them." in told
     roomy = fo.schedule(pool.replace(tasks=[2, 1]), "drfh")
     assert stop not in fo.explain(roomy, "a").sentences

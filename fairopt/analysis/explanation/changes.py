@@ -17,7 +17,7 @@ from fairopt.analysis.explanation.queues import amount_of, reached_limits
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.fractions import fraction_of
 from fairopt.instance.queues import Queue, Quota
-from fairopt.instance.rule_sides import sides
+from fairopt.instance.rule_sides import Side, sides
 from fairopt.instance.rules import Rule
 from fairopt.instance.shared import limit_name
 from fairopt.instance.units import bare_amount
@@ -35,6 +35,7 @@ __all__ = [
     "shared_changes",
     "step",
     "step_of",
+    "stopped_by_rule",
     "with_queue",
 ]
 
@@ -109,12 +110,22 @@ def _without(instance: Instance, rule: Rule) -> Instance:
     return instance.replace(rules=[each for each in instance.rules if each.text != rule.text])
 
 
+def stopped_by_rule(allocation: Allocation, user: int) -> bool:
+    """Say whether a rule stops the user on all servers: with more of its tasks, wherever they run, the rule would be broken."""
+    return any(_stops(allocation, side, user) and side.least[user] > 0 for side in sides(allocation.instance, allocation.tasks))
+
+
+def _stops(allocation: Allocation, side: Side, user: int) -> bool:
+    no_room = side.is_full() or (allocation.certificate.whole_tasks and side.allows_no_task(user))
+    return bool(side.stops[user] and not side.raises[user] and no_room)
+
+
 def of_rules(allocation: Allocation, user: int) -> list[str]:
     """Return sentences on the rules that stop the user or give it more: with equality, or with no room for a whole task."""
-    found, whole = [], allocation.certificate.whole_tasks
+    found = []
     for side in sides(allocation.instance, allocation.tasks):
-        stops = side.stops[user] and not side.raises[user]
-        if not (side.is_full() or (stops and whole and side.allows_no_task(user))):
+        stops = _stops(allocation, side, user)
+        if not (side.is_full() or stops):
             continue
         if stops:
             found.append(f'Bottleneck: the rule "{brief(side.rule.text)}" would be broken if it had more.')

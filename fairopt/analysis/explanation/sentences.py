@@ -12,6 +12,7 @@ from fairopt.allocation import GIVEN, Allocation, Greedy, Optimum
 from fairopt.analysis.explanation import Gain, Number, number
 from fairopt.analysis.explanation.best_gains import what_helps
 from fairopt.analysis.explanation.by_server import by_server
+from fairopt.analysis.explanation.changes import stopped_by_rule
 from fairopt.analysis.explanation.of_cluster import FullOfCluster
 from fairopt.analysis.explanation.optimum import against_optimum
 from fairopt.analysis.explanation.payments import paid
@@ -324,6 +325,8 @@ class Sentences:
         ended_by = self.allocation.details.get("blocked_by")
         if ended_by is not None:
             return f"On {names} there is room left: the schedule ended when a task of {named(ended_by)} did not fit."
+        if stopped_by_rule(self.allocation, self.n):
+            return f"On {names} there is room for more of its tasks, but the rule does not allow them."
         if self.whole and self.given:
             return f"On {names} enough is left for another task, if it is not spread over several servers."
         if self.whole:
