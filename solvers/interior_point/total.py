@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.instance.tolerances import EXACT, NOTHING
 from fairopt.program import Program, Solution
 from fairopt.solvers.backend import Deadline, nothing_to_solve
 from fairopt.solvers.interior_point.settings import SETTINGS
@@ -70,7 +71,18 @@ def solve_total(program: Program, tolerance: float, deadline: Deadline, arrays: 
         log.info("no convergence on the way to the total, with a gap of %.1e", gap)
         return None
     x, p, y = best
+    x = _without_remnants(pairs, x, worth, pairs.priced(p, y))
     return Solution(pairs.tasks(x), prices=scaled.prices(arrays.numpy(p), arrays.numpy(y)) * unit, iterations=step)
+
+
+def _without_remnants(pairs: Pairs, x: Any, worth: Any, paid: Any) -> Any:
+    """Return x without what the path leaves of pairs that cost more than they are worth, if the total is the same to rounding.
+
+    A pair has x = 0 in every optimum if it costs more than it is worth; on the path it has a little, the less the more it costs.
+    """
+    used = pairs.xp.where(x * worth > NOTHING * (paid - worth), x, 0.0)
+    total = float(worth @ x)
+    return used if total - float(worth @ used) <= EXACT * total else x
 
 
 def _start(pairs: Pairs, worth: Any) -> Point:

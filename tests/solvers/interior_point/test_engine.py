@@ -226,6 +226,16 @@ def test_total_agrees_with_highs(instance: fo.Instance) -> None:
     )
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_the_largest_total_has_no_remnants(seed: int) -> None:
+    """Where random numbers make the optimum unique, pairs have tasks where they have some in the vertex that HiGHS finds."""
+    rng = np.random.default_rng(seed)
+    program = fo.formulate(fo.Instance(rng.uniform(1, 9, (6, 3)), rng.uniform(0.1, 1, (60, 3))), "efficiency")
+    solution = solve_total(program, 1e-8, NEVER)
+    assert solution is not None
+    np.testing.assert_array_equal(solution.x > 0, by_highs(program).x > 1e-9)
+
+
 def nine_decades(rng: np.random.Generator) -> fo.Instance:
     """Capacities from 1e-3 to 1e6 with demands in the same units."""
     unit = 10.0 ** rng.uniform(-3, 6, 3)
