@@ -37,7 +37,7 @@ from fairopt.instance.fractions import ExactArray, fraction_of
 
 __all__ = ["PAPERS", "Paper", "Result", "read"]
 
-PAPERS = ("drf", "drfh", "psdsf", "kesidis", "bbf", "pdrf", "gavel", "metaopt")
+PAPERS = ("drf", "drfh", "psdsf", "kesidis", "bbf", "pdrf", "gavel", "metaopt", "soroush")
 
 _EXACT = 1e-9
 
