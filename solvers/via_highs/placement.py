@@ -214,7 +214,7 @@ class _Pairs:
             integral=np.arange(2 * self.size),
         )
         model.set_options(mip_max_nodes=SETTINGS.most_nodes, mip_rel_gap=1e-6)
-        model.guess(np.r_[known, (known > 0).astype(float)])
+        model.start_at(np.r_[known, (known > 0).astype(float)])
         return model.run(seconds)
 
     def better(self, outcome: Outcome, x: FloatArray) -> FloatArray:

@@ -90,7 +90,7 @@ def test_a_start_that_is_not_the_best_is_not_returned(seed: int) -> None:
     used = matrix @ start
     least, most = np.where(rng.random(m) < 0.5, used - rng.random(m) * 0.5, -np.inf), used + rng.random(m) * 2
     search = HighsModel(cost, np.zeros(n), upper, sp.csr_array(matrix), least, most, integral=np.arange(n))
-    search.guess(start)
+    search.start_at(start)
     found = search.run(np.inf)
     bounded = np.isfinite(least)
     best = largest(cost, np.vstack([matrix, -matrix[bounded]]), np.append(most, -least[bounded]), upper=upper, whole=True)
