@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from fairopt.allocation.counted import counting_of, dominant_resources
 from fairopt.allocation.exact_answer import ExactAnswer
 from fairopt.allocation.holdings import QueueHoldings, UserHoldings, frame_of, holdings_of, queue_holdings
 from fairopt.allocation.level import Level
@@ -27,7 +28,7 @@ from fairopt.allocation.records import labelled_arrays, plain_data, user_frame
 from fairopt.certificate import Certificate
 from fairopt.errors import Unsupported
 from fairopt.formats.frames import dataset
-from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
+from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance.fractions import rounding
 from fairopt.instance.tolerances import FITS, NOTHING
 from fairopt.show.drawing import ShowsItself, draw
@@ -306,39 +307,16 @@ class Allocation(ComparesItself, ShowsItself):
     @property
     def counting(self) -> Counting | None:
         """What counts in dominant shares, as its notion was asked with; None if all resources count once."""
-        asked = getattr(None if self.question is None else self.question.notion, "counting", None)
-        counting: Counting | None = None if asked is None else asked(self.instance)
-        return None if counting is None or counting.changes_nothing else counting
-
-    @property
-    def counted_parts(self) -> FloatArray:
-        """What a task takes of the cluster, as it counts: m[r] d[n,r] / C[r], (users, resources).
-
-        m is 1 where the notion has no resource weights, and for users who demand nothing that counts.
-        """
-        counting = self.counting
-        return safe_ratio(self.instance.demands, self.instance.total_capacity) if counting is None else counting.own_parts
-
-    @property
-    def counted_holdings(self) -> FloatArray:
-        """What each user holds of the cluster, as it counts: m[r] times the part, (users, resources)."""
-        counting = self.counting
-        if self.instance.demands_by_kind.shape[1] == 1 and counting is not None:
-            return np.asarray(self.tasks_per_user[:, None] * self.counted_parts)
-        parts = safe_ratio(self.instance.held_of(self.tasks), self.instance.total_capacity)
-        return parts if counting is None else counting.weigh_own(parts)
+        return counting_of(self)
 
     @property
     def dominant_resources(self) -> tuple[str, ...]:
         """Dominant resource of each user, argmax_r m[r] d[n,r] / C[r] with C the capacity of the cluster; "" for a user without demand.
 
-        Where demands differ by server, it is that of all that the user holds, and "" for a user that holds nothing.
+        m is 1 where the notion has no resource weights, and for users who demand nothing that counts. Where demands differ by server, it
+        is that of all that the user holds, and "" for a user that holds nothing.
         """
-        instance = self.instance
-        one = instance.demands_by_kind.shape[1] == 1
-        parts = self.counted_parts if one else self.counted_holdings
-        best = parts.argmax(axis=1)
-        return tuple(self.instance.resources[r] if parts[n, r] > 0 else "" for n, r in enumerate(best))
+        return dominant_resources(self)
 
     @property
     def complete(self) -> BoolArray:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairopt.allocation.counted import counted_holdings
 from fairopt.allocation.promises import Guaranteed, Limited, Promises, number
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.queues import Queue
@@ -253,7 +254,7 @@ def holdings_of(allocation: Allocation, name: str) -> UserHoldings | QueueHoldin
     n = instance.users.index(name)
     tasks = allocation.tasks[n].sum()
     used = instance.held_of(allocation.tasks)[n]
-    parts = allocation.counted_holdings[n]
+    parts = counted_holdings(allocation)[n]
     held = np.flatnonzero(allocation.tasks[n])
     return UserHoldings(
         name=name,

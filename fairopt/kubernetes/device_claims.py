@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
-from fairopt.instance.quantities import NANO, nano
+from fairopt.instance.quantities import NANO
+from fairopt.kubernetes.amounts import quantity
 from fairopt.wording import named, plural
 
 if TYPE_CHECKING:
@@ -178,18 +179,8 @@ def _request(part: Part) -> Request | None:
         part["count"].refuse("expected a whole number of devices")
     if part.get("adminAccess").value is True:
         return None
-    parts = tuple(sorted((name, _nano(each)) for name, each in part.get("capacity").get("requests").entries().items()))
+    parts = tuple(sorted((name, quantity(each)) for name, each in part.get("capacity").get("requests").entries().items()))
     return Request((part["deviceClassName"].text(), selectors_of(part)), int(count), mode == "All", parts)
-
-
-def _nano(part: Part) -> int:
-    """Return a quantity in units of 1e-9."""
-    if isinstance(part.value, bool) or not isinstance(part.value, str | int | float):
-        part.refuse("expected a quantity such as 500m, 2 or 1.5Gi")
-    try:
-        return nano(part.value)
-    except ValueError as error:
-        part.refuse(str(error))
 
 
 def selectors_of(part: Part) -> tuple[str, ...]:

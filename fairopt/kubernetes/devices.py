@@ -24,11 +24,12 @@ from fractions import Fraction
 from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
 from fairopt.instance.quantities import NANO
+from fairopt.kubernetes.amounts import quantity
 from fairopt.kubernetes.cards import gpu_of
 from fairopt.kubernetes.device_claims import OF_CLASS, Claims, Kind, Request, either, selectors_of
 from fairopt.kubernetes.device_selectors import Device, Selector
 from fairopt.kubernetes.reading import kind_of
-from fairopt.kubernetes.records import Node, Pod, quantity
+from fairopt.kubernetes.records import Node, Pod
 from fairopt.wording import joined, named, plural
 
 __all__ = ["CONFIGURATION", "is_device", "with_devices"]

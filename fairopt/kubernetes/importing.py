@@ -49,6 +49,7 @@ from fairopt.clusters.speeds import Speeds, read_speeds
 from fairopt.errors import InvalidInstance
 from fairopt.instance import FloatArray
 from fairopt.instance.quantities import NANO
+from fairopt.kubernetes.amounts import add, in_units, unit_of
 from fairopt.kubernetes.cards import CardRequest, Cards, gpu_of, holds_shared_card, note_slices, taken_on
 from fairopt.kubernetes.devices import is_device, with_devices
 from fairopt.kubernetes.fields import note_fields
@@ -58,7 +59,7 @@ from fairopt.kubernetes.placement import Constraints, Labels
 from fairopt.kubernetes.priorities import is_class, with_tiers
 from fairopt.kubernetes.queues import SYSTEMS, is_queue, queues_of
 from fairopt.kubernetes.reading import kind_of, named_objects, read_any
-from fairopt.kubernetes.records import ALWAYS, Node, Pod, add, in_units, owner_of, read_node, read_pod, unit_of
+from fairopt.kubernetes.records import ALWAYS, Node, Pod, owner_of, read_node, read_pod
 from fairopt.kubernetes.scheduler_queues import Extra
 from fairopt.kubernetes.stops import names_of
 from fairopt.kubernetes.workloads import is_work, with_work

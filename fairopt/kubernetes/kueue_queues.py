@@ -28,9 +28,10 @@ from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
 from fairopt.instance.quantities import NANO
 from fairopt.instance.queues import Queue, Quota
+from fairopt.kubernetes.amounts import in_units, quantity
 from fairopt.kubernetes.kueue_checks import levels_of, sending_away
 from fairopt.kubernetes.placement import Toleration, read_toleration
-from fairopt.kubernetes.records import Pod, in_units, quantity
+from fairopt.kubernetes.records import Pod
 from fairopt.kubernetes.scheduler_queues import Cluster, SchedulerQueues, by_name, check_parents, made, marked
 from fairopt.wording import joined, plural
 

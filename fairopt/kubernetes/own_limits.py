@@ -12,7 +12,8 @@ from fairopt.clusters.account import Account
 from fairopt.clusters.queue_tree import Forest
 from fairopt.instance.queues import Queue
 from fairopt.instance.tolerances import FITS
-from fairopt.kubernetes.records import Node, Pod, in_units
+from fairopt.kubernetes.amounts import in_units
+from fairopt.kubernetes.records import Node, Pod
 from fairopt.wording import named
 
 __all__ = ["startable"]

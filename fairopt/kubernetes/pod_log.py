@@ -22,9 +22,10 @@ from fairopt.clusters.json_export import Part
 from fairopt.clusters.log_records import Records, distinct, nowhere, row_places, unknown_server
 from fairopt.errors import InvalidInstance
 from fairopt.instance import Instance
+from fairopt.kubernetes.amounts import in_units
 from fairopt.kubernetes.cards import Deck, gpu_of, holds_shared_card, taken_on
 from fairopt.kubernetes.reading import read_objects
-from fairopt.kubernetes.records import Pod, in_units, owner_of, read_pod
+from fairopt.kubernetes.records import Pod, owner_of, read_pod
 from fairopt.wording import plural
 
 __all__ = ["read_pod_log"]

@@ -16,11 +16,12 @@ from fairopt.clusters.json_export import Part
 from fairopt.clusters.queue_tree import Forest
 from fairopt.errors import InvalidInstance
 from fairopt.instance.queues import Queue
+from fairopt.kubernetes.amounts import amounts_of, in_units
 from fairopt.kubernetes.elastic_quotas import ElasticQuotas
 from fairopt.kubernetes.kai_queues import KAI
 from fairopt.kubernetes.kueue_queues import Kueue
 from fairopt.kubernetes.reading import kind_of
-from fairopt.kubernetes.records import Node, Pod, amounts_of, in_units
+from fairopt.kubernetes.records import Node, Pod
 from fairopt.kubernetes.scheduler_queues import Cluster, Extra, SchedulerQueues, limited_resources
 from fairopt.kubernetes.volcano_queues import Volcano
 from fairopt.kubernetes.yunikorn_queues import YuniKorn

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from fairopt.clusters.json_export import Part
 from fairopt.errors import InvalidInstance
-from fairopt.instance.quantities import NANO, nano
+from fairopt.instance.quantities import NANO
+from fairopt.kubernetes.amounts import Amounts, add, amounts_of, largest_of
 from fairopt.kubernetes.cards import GPU, CardRequest, Deck, of_annotations, of_container, read_deck
 from fairopt.kubernetes.device_claims import PodClaim, read_pod_claims
 from fairopt.kubernetes.placement import Constraints, Expression, read_affinity, read_toleration
@@ -16,22 +17,15 @@ __all__ = [
     "ALWAYS",
     "Node",
     "Pod",
-    "add",
-    "amounts_of",
-    "in_units",
     "owner_of",
-    "quantity",
     "read_node",
     "read_pod",
-    "unit_of",
     "whole_number",
 ]
 
 ALWAYS = ("cpu", "memory", "pods")
 _PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
 _PINNED = {"DaemonSet": "DaemonSet pod", "Node": "static pod"}
-_GIB = NANO << 30
-_Amounts = dict[str, int]  # resource -> units of 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +34,11 @@ class Node:
 
     part: Part
     name: str
-    allocatable: _Amounts
+    allocatable: Amounts
     labels: dict[str, str]
     taints: tuple[tuple[str, str, str], ...]  # key, value, effect
     closed: str  # why it accepts no work; else empty
-    reserved: _Amounts
+    reserved: Amounts
     deck: Deck
 
 
@@ -59,7 +53,7 @@ class Pod:
     node: str
     pinned: str
     priority: str  # the name of its class
-    request: _Amounts
+    request: Amounts
     constraints: Constraints
     related: bool
     number: float = 1.0
@@ -168,38 +162,23 @@ def owner_of(users: str) -> Callable[[Part], str]:
     raise InvalidInstance(f'users is "{users}"; give "namespace", "priority" or "label:KEY", such as label:team')
 
 
-def amounts_of(part: Part) -> _Amounts:
-    """Read quantities by resource, in units of 1e-9."""
-    return {resource: quantity(each) for resource, each in part.entries().items()}
-
-
-def quantity(part: Part) -> int:
-    """Read a quantity, in units of 1e-9."""
-    if isinstance(part.value, bool) or not isinstance(part.value, str | int | float):
-        part.refuse("expected a quantity such as 500m, 2 or 1.5Gi")
-    try:
-        return nano(part.value)
-    except ValueError as error:
-        part.refuse(str(error))
-
-
-def _container(part: Part) -> _Amounts:
+def _container(part: Part) -> Amounts:
     """Return what a container asks for: requests, else limits."""
     resources = part.get("resources")
     return amounts_of(resources.get("limits")) | amounts_of(resources.get("requests"))
 
 
-def _request(spec: Part) -> tuple[_Amounts, tuple[CardRequest, ...]]:
+def _request(spec: Part) -> tuple[Amounts, tuple[CardRequest, ...]]:
     """Return what a pod asks for, and the parts of GPUs beside it: those of its containers, or of init containers where they have none."""
-    running: list[_Amounts] = []
+    running: list[Amounts] = []
     cards: list[CardRequest] = []
     before: list[CardRequest] = []
-    starting: _Amounts = {}
+    starting: Amounts = {}
     for each in spec["containers"].items():
         own, parts = of_container(_container(each))
         running.append(own)
         cards += parts
-    sidecars: _Amounts = {}
+    sidecars: Amounts = {}
     for each in spec.get("initContainers").items():
         own, parts = of_container(_container(each))
         if each.get("restartPolicy").value == "Always":
@@ -208,33 +187,8 @@ def _request(spec: Part) -> tuple[_Amounts, tuple[CardRequest, ...]]:
             cards += parts
         else:
             before += parts
-        starting = _largest(starting, add([sidecars, own]))
-    total = _largest(add([*running, sidecars]), starting)
+        starting = largest_of(starting, add([sidecars, own]))
+    total = largest_of(add([*running, sidecars]), starting)
     total |= _container(spec)  # of the pod as a whole, where it gives that
     largest = sorted(before, key=lambda part: (part.cards, part.part, part.memory, part.cores))[-1:]
     return add([total, amounts_of(spec.get("overhead")), {"pods": NANO}]), tuple(cards or largest)
-
-
-def add(amounts: Sequence[_Amounts]) -> _Amounts:
-    """Add amounts of resources."""
-    total: _Amounts = {}
-    for each in amounts:
-        for resource, amount in each.items():
-            total[resource] = total.get(resource, 0) + amount
-    return total
-
-
-def _largest(one: _Amounts, other: _Amounts) -> _Amounts:
-    return {resource: max(one.get(resource, 0), other.get(resource, 0)) for resource in one | other}
-
-
-def unit_of(resource: str) -> str:
-    """Return the unit in which an instance counts a resource."""
-    if resource == "cpu":
-        return "cores"
-    return "GiB" if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-") else ""
-
-
-def in_units(resource: str, amount: int) -> float:
-    """Return an amount, given in units of 1e-9, in the unit of the instance."""
-    return amount / (_GIB if unit_of(resource) == "GiB" else NANO)

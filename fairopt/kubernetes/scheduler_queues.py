@@ -13,8 +13,9 @@ from fairopt.clusters.json_export import Part
 from fairopt.errors import InvalidInstance
 from fairopt.instance.queues import Order, Queue
 from fairopt.instance.tree import MOST_LEVELS, circle, circular, deepest, too_deep
+from fairopt.kubernetes.amounts import amounts_of, in_units
 from fairopt.kubernetes.placement import Expression, Toleration
-from fairopt.kubernetes.records import Node, Pod, amounts_of, in_units
+from fairopt.kubernetes.records import Node, Pod
 from fairopt.wording import did_you_mean, joined, named, plural
 
 __all__ = ["Cluster", "Extra", "SchedulerQueues", "by_name", "check_parents", "in_cluster_units", "limited_resources", "made", "marked"]

@@ -20,8 +20,9 @@ from typing import Any
 
 from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
+from fairopt.kubernetes.amounts import add, amounts_of
 from fairopt.kubernetes.reading import kind_of
-from fairopt.kubernetes.records import Pod, add, amounts_of, read_pod
+from fairopt.kubernetes.records import Pod, read_pod
 from fairopt.wording import plural
 
 __all__ = ["is_work", "with_work"]

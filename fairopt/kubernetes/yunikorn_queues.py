@@ -26,8 +26,9 @@ from fairopt.clusters.fields import Fields, Seen
 from fairopt.clusters.json_export import Part
 from fairopt.instance.queues import Order, Queue
 from fairopt.instance.tree import MOST_LEVELS, too_deep
+from fairopt.kubernetes.amounts import in_units, quantity
 from fairopt.kubernetes.reading import CONFIGURATION
-from fairopt.kubernetes.records import Pod, in_units, quantity
+from fairopt.kubernetes.records import Pod
 from fairopt.kubernetes.scheduler_queues import Cluster, SchedulerQueues, made, marked
 from fairopt.kubernetes.yunikorn_fields import LIMIT, PARTITION, PROPERTY, QUEUE, TEMPLATE
 from fairopt.wording import brief, joined, named, plural

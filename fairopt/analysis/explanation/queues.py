@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fairopt.allocation import Allocation, Optimum
+from fairopt.allocation.counted import counted_holdings
 from fairopt.allocation.holdings import QueueHoldings
 from fairopt.allocation.promises import Guaranteed
 from fairopt.analysis.explanation import Number, number
@@ -339,7 +340,7 @@ def _siblings(allocation: Allocation, own: QueueHoldings, holdings: dict[int, Qu
         _Sibling(named(each.name), each.dominant_share, each.dominant_resource, each.weight, each.tier)
         for each in (holdings[int(v)] for v in tree.children(above) if v != own.node)
     ]
-    parts = allocation.counted_holdings
+    parts = counted_holdings(allocation)
     for n in tree.users_of(above):
         weight = instance.weights[n] if instance.weights.ndim == 1 else None
         tier = int(tree.tiers[above])

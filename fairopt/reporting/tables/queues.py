@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from fairopt.allocation import Allocation, Optimum
+from fairopt.allocation.counted import counted_holdings
 from fairopt.allocation.holdings import QueueHoldings
 from fairopt.allocation.promises import Guaranteed, Limited
 from fairopt.models import ShareNotion
@@ -190,7 +191,7 @@ def _table(allocation: Allocation, rows: Sequence[_Row], alone: _Alone, *, with_
     capacity = instance.total_capacity
     held = instance.held_of(allocation.tasks)
     parts = np.divide(held, capacity, out=np.zeros_like(held), where=capacity > 0).max(axis=1)
-    parts = parts if allocation.counting is None else allocation.counted_holdings.max(axis=1)
+    parts = parts if allocation.counting is None else counted_holdings(allocation).max(axis=1)
 
     def of(queue: Callable[[QueueHoldings], Any], user: Callable[[int], Any]) -> list[Any]:
         return [queue(each) if isinstance(each, QueueHoldings) else user(each) for _, each in rows]
