@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from fairopt.allocation.allocation import Allocation
     from fairopt.models.counting import Counting
 
-__all__ = ["QueueHoldings", "UserHoldings", "frame_of", "holdings_of", "queue_holdings", "tree_order"]
+__all__ = ["QueueHoldings", "UserHoldings", "frame_of", "holdings_of", "queue_holdings", "tree_order", "with_exact"]
 
 _NONE: Mapping[str, float] = MappingProxyType({})
 
@@ -160,24 +160,24 @@ class QueueHoldings:
             "order": self.order,
             "used": dict(self.used),
             "guarantees": [
-                _with_exact(_plain(each) | {"held": each.held, "met": each.met, "missing": each.missing, "borrowed": each.borrowed})
+                with_exact(_plain(each) | {"held": each.held, "met": each.met, "missing": each.missing, "borrowed": each.borrowed})
                 for each in self.guarantees
             ],
             "limits": [
-                _with_exact(_plain(each) | {"held": each.held, "reached": each.reached, "price": each.price}) for each in self.limits
+                with_exact(_plain(each) | {"held": each.held, "reached": each.reached, "price": each.price}) for each in self.limits
             ],
         }
-        return _with_exact(plain)
+        return with_exact(plain)
 
 
 def _plain(each: Guaranteed | Limited) -> dict[str, Any]:
     return {"resource": each.resource, "on": each.group or None, "amount": each.amount}
 
 
-def _with_exact(plain: dict[str, Any]) -> dict[str, Any]:
+def with_exact(plain: dict[str, Any]) -> dict[str, Any]:
     """Return plain data with floats for Fractions, and the Fractions as text under "exact".
 
-    >>> _with_exact({"tasks": Fraction(1, 2), "used": {"gpu": Fraction(3)}, "users": 1})
+    >>> with_exact({"tasks": Fraction(1, 2), "used": {"gpu": Fraction(3)}, "users": 1})
     {'tasks': 0.5, 'used': {'gpu': 3.0}, 'users': 1, 'exact': {'tasks': '1/2', 'used': {'gpu': '3'}}}
     """
     floats, exact = _apart(plain)

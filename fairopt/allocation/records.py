@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairopt.allocation.bounds import bounds_of
 from fairopt.allocation.exact_answer import as_text
+from fairopt.allocation.holdings import with_exact
 from fairopt.allocation.question import Greedy, Optimum
 from fairopt.results import options_of, plain, result
 
@@ -30,7 +32,7 @@ def plain_data(allocation: Allocation) -> dict[str, Any]:
         "users": _users(allocation),
         **({"queues": [queue.to_dict() for queue in allocation.as_known.queue_holdings()[1:]]} if instance.queues else {}),
         "servers": _servers(allocation),
-        **({"shared": _shared(allocation)} if instance.shared else {}),
+        **_bounds(allocation),
         "levels": _levels(allocation),
         "certificate": _certificate(allocation),
         "unservable": list(instance.unservable),
@@ -99,11 +101,19 @@ def _servers(allocation: Allocation) -> list[dict[str, Any]]:
     ]
 
 
-def _shared(allocation: Allocation) -> list[dict[str, Any]]:
-    columns = allocation.instance.shared.items(), allocation.shared_usage.tolist(), allocation.shared_utilization.tolist()
-    return [
-        {"name": name, "capacity": amount, "usage": used, "utilization": part} for (name, amount), used, part in zip(*columns, strict=True)
-    ]
+def _bounds(allocation: Allocation) -> dict[str, list[dict[str, Any]]]:
+    """Return what is used of shared resources and named limits, and both sides of rules; what the instance has none of is left out."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    parts = dict(zip(allocation.instance.shared, allocation.shared_utilization.tolist(), strict=True))
+    for each in bounds_of(allocation):
+        plain = each.to_dict()
+        if each.kind == "shared":
+            used, capacity = plain.pop("used"), plain.pop("bound")
+            plain = {"capacity": capacity, "usage": used, "utilization": parts[each.name]} | plain
+        found.setdefault({"shared": "shared", "limit": "limits", "rule": "rules"}[each.kind], []).append(
+            with_exact({"name": each.name} | plain)
+        )
+    return found
 
 
 def _levels(allocation: Allocation) -> list[dict[str, Any]]:

@@ -31,6 +31,7 @@ from fairopt.reporting.tables.frontiers import frontier_table
 from fairopt.reporting.tables.instance import limit_table, rule_table, server_table, shared_table, user_table
 from fairopt.reporting.tables.phrases import counted
 from fairopt.reporting.tables.reports import (
+    bound_table,
     certificate_table,
     glance_table,
     owner_table,
@@ -153,6 +154,8 @@ def _tables(findings: Findings) -> dict[str, Table]:
         tables["price"] = price_table(findings)
     if findings.instance.queues and findings.solved:
         tables["queues"] = queue_table(findings)
+    if (bounds := bound_table(findings)) is not None:
+        tables["bounds"] = bounds
     if findings.comparison.rows and (findings.given or len(set(owners_of(findings.instance))) < findings.instance.n_users):
         tables["owners"] = owner_table(findings)
     if findings.frontier.value is not None:

@@ -74,7 +74,7 @@ class _Levels:
         pays = np.maximum(prices[rows:], 0.0) * climb  # of those who rise they sum to 1
         clearly = up & (pays >= SETTINGS.clearly_paying / int(up.sum()))
         stopped = members[clearly if clearly.any() else up & (pays >= pays[up].max())]
-        of_limits = np.maximum(prices[:rows], 0.0) / scaled.size
+        of_limits = np.maximum(prices[:rows], 0.0) / scaled.size * unit  # by a unit of t
         cost = np.where(self.open, np.asarray(program.limits.transposed @ of_limits) / program.utilities, np.inf)
         proof = Proof(of_limits, np.maximum(program.cheapest(cost), 0.0), float(of_limits @ np.abs(program.limits.bounds)), t)
         return Step(x, program.per_user(x * program.utilities), t, proof, stopped)

@@ -20,6 +20,7 @@ import fairopt as fo
 from fairopt.cli import app
 from fairopt.reporting.composing import Report, report
 from fairopt.reporting.tables.instance import limit_table, rule_table
+from fairopt.reporting.tables.reports import bound_table
 from fairopt.wording import residual
 
 USERS = ("<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "</script><!--'שלום")
@@ -334,3 +335,18 @@ def test_limits_and_resources_of_the_cluster_are_tables_of_the_instance() -> Non
     assert list(limits.rows) == [("long", "6 gpu", "ben", "zone = a", "-"), ("few", "7 tasks", "all users", "all servers", "user")]
     assert list(rules.rows) == [("x[ann] >= 1",)]
     assert limit_table(INSTANCE) is rule_table(INSTANCE) is None
+
+
+def test_use_of_limits_and_rules_is_a_table_of_all_allocations(tmp_path: Path) -> None:
+    """8 gpu: ben stops at his limit of 2, ann has the others; a rule shows both sides."""
+    pool = fo.Instance(
+        [[8]], [[1], [1]], users=["ann", "ben"], resources=["gpu"], limits=[fo.Limit("long", 2, users=["ben"])], rules=["x[ann] >= 1"]
+    )
+    found = report(pool, tmp_path / "report.html", notions=["drfh", "tsf"], effort=1)
+    table = bound_table(found.findings)
+    assert table is not None
+    assert list(table.rows) == [
+        ("long", *["2 tasks, at most 2 tasks: reached"] * 2),
+        ("x[ann] >= 1", *["6, at least 1"] * 2),
+    ]
+    assert table.title in (tmp_path / "report.html").read_text()

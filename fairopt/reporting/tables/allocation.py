@@ -17,6 +17,7 @@ from fairopt.analysis.measures import takes_part
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.models import CRITERIA, NOTIONS
+from fairopt.reporting.tables.bounds import bound_blocks
 from fairopt.reporting.tables.phrases import servers_in_rows, sharing_note
 from fairopt.reporting.tables.queues import promised, queue_blocks
 from fairopt.show.blocks import GAP, Block, Note
@@ -99,7 +100,7 @@ def allocation_blocks(
     yield Note(f" ({asked(allocation)}, {how}{sharing_note(allocation.sharing)})", title)
     users = list(_of_users(allocation, width, everything, choice))
     servers = _servers(allocation) if everything or instance.n_servers <= _ROWS else _summary_of_servers(allocation)
-    for block in (*users, servers, *([_shared(allocation)] if instance.shared else [])):
+    for block in (*users, servers, *bound_blocks(allocation, everything=everything)):
         yield GAP
         yield block
     yield GAP
@@ -194,17 +195,6 @@ def _use(allocation: Allocation) -> tuple[tuple[str, ...], FloatArray, FloatArra
     capacity = instance.row_capacity.sum(axis=0)
     of_cluster = np.divide(allocation.usage.sum(axis=0), capacity, out=np.zeros_like(capacity), where=capacity > 0)
     return instance.server_resources, allocation.utilization, of_cluster
-
-
-def _shared(allocation: Allocation) -> Table:
-    """Return a table of the resources of the whole cluster: how much there is of each, and what part is in use."""
-    shared = allocation.instance.shared
-    return Table.of(
-        names("shared", shared),
-        numbers("capacity", shared.values(), 6),
-        numbers("used", allocation.shared_usage, 6),
-        parts("in use", allocation.shared_utilization),
-    )
 
 
 def _servers(allocation: Allocation) -> Table:

@@ -18,6 +18,7 @@ from fairopt.allocation.counted import counted_holdings
 from fairopt.allocation.holdings import QueueHoldings
 from fairopt.allocation.promises import Guaranteed, Limited
 from fairopt.models import ShareNotion
+from fairopt.reporting.tables.bounds import PRICE
 from fairopt.show.blocks import Block
 from fairopt.show.table import Column, Style, Table, names, numbers, words
 from fairopt.show.terminal import fits
@@ -127,8 +128,8 @@ def _legend(allocation: Allocation, tables: Sequence[Table]) -> str:
         shown = shown - {"share"} | {"dominant share"}
     counts = "" if allocation.counting is None else allocation.counting.in_words()
     lines = [" ".join(text for name, text in _COLUMNS.items() if name in shown)]
-    if allocation.queue_prices:
-        lines.append("price (dual): upper bound on the gain in its users' level, or in the objective, per extra unit of the limit.")
+    if any(bound.price is not None for each in allocation.queue_holdings() for bound in each.limits):
+        lines.append(PRICE)
     if rules is not None:
         rule, share = rules
         lines.append(f"Rules: {_RULES[rule]} (--guarantees {rule}); {_RULES[share]} (--queue-share {share}).")

@@ -49,6 +49,11 @@ _SHARE = {
     "description": "The notion's own share; a list, where it has one share per server.",
     "x-unit": "fraction",
 }
+_REACHED = {
+    "reached": flag("Is nothing left of it? Of a rule: are both sides equal?"),
+    "price": nullable(number("Its dual price; null: none is known.", "1")),
+    "exact": EXACT,
+}
 _ALLOCATION = {
     "notion": text("The notion of fairness, or the criterion of a schedule."),
     "solver": text("The engine that found it; given: it was not computed."),
@@ -92,9 +97,40 @@ _ALLOCATION = {
                     "capacity": number("How much there is of it.", "amount"),
                     "usage": number("How much of it is in use.", "amount"),
                     "utilization": number("The same as a fraction of the capacity.", "fraction"),
+                    **_REACHED,
                 },
             ),
             "What is in use of each resource of the whole cluster.",
+        )
+    ),
+    "limits": optional(
+        items(
+            record(
+                "What counts in a named limit; of a limit for each user, queue or server, a record for each of them.",
+                {
+                    "name": NAME,
+                    "resource": nullable(text("The resource that is counted; null: tasks, or amounts of its own.")),
+                    "bound": number("What it allows.", "amount"),
+                    "used": number("What counts in it.", "amount"),
+                    **_REACHED,
+                },
+            ),
+            "What counts in each named limit.",
+        )
+    ),
+    "rules": optional(
+        items(
+            record(
+                "Both sides of a rule, moved so that no term is below 0.",
+                {
+                    "name": text("The rule as it was given."),
+                    "sense": choice("How used compares with bound.", "<=", "==", ">="),
+                    "bound": number("The side that the other is compared with.", "amount"),
+                    "used": number("The side that is compared.", "amount"),
+                    **_REACHED,
+                },
+            ),
+            "Both sides of each rule.",
         )
     ),
     "levels": items(
