@@ -29,7 +29,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import wraps
-from typing import Any, ClassVar, cast, get_args
+from typing import Any, ClassVar, Self, cast, get_args
 
 import numpy as np
 
@@ -120,6 +120,9 @@ class ShareNotion(Notion):
         for name in _STATED:
             if isinstance(getattr(self, name), _Unstated):
                 object.__setattr__(self, name, getattr(type(self), name))
+        self._read_what_counts()
+
+    def _read_what_counts(self) -> None:
         if self.resource_weights is not None and self.only is not None:
             raise Unsupported("resource_weights and only both say what counts; give one of them")
         object.__setattr__(self, "resource_weights", weights_mapping(self.resource_weights))
@@ -135,6 +138,12 @@ class ShareNotion(Notion):
                 own(self, *arguments)
 
             cls.__post_init__ = after  # type: ignore[method-assign]
+
+    def changed(self, **values: object) -> Self:
+        """Return a copy with other values of some attributes that the notion has, read as arguments are."""
+        changed = super().changed(**values)
+        changed._read_what_counts()
+        return changed
 
     def check(self, instance: Instance, sharing: Sharing) -> None:
         """Refuse weights of resources that cannot count, and what every notion refuses."""

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from fairopt.allocation import GIVEN, Allocation, Approximation
+from fairopt.allocation import GIVEN, Allocation, Approximation, Optimum
 from fairopt.analysis.comparison import BEST_FOUND, Comparison, Row
 from fairopt.analysis.finish_ratios import ratios_of_users
 from fairopt.analysis.measures import cluster_use, dominant_shares, envy_applies, jain_index, largest_envy, takes_part, violations
@@ -271,7 +271,8 @@ class _Work:
                         self.instance, notion, sharing=self.sharing, integral=whole, time_limit=self.time_limit, exact=exact
                     )
             except NoSolution as error:
-                self.solved[key] = best_found(self.instance, notion, self.sharing, error) or error
+                question = Optimum(notion, integral=whole, time_limit=self.time_limit)
+                self.solved[key] = best_found(self.instance, question, self.sharing, error) or error
             except FairoptError as error:
                 self.solved[key] = error
         found = self.solved[key]

@@ -72,7 +72,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from fairopt.allocation import Allocation
+from fairopt.allocation import Allocation, Optimum
 from fairopt.allocation.holdings import tree_order
 from fairopt.allocation.records import question_of
 from fairopt.analysis.goal_shortfalls import Both, lost
@@ -312,7 +312,7 @@ def regret(
         try:
             exact = _reference(allocation, chosen, how, integral, time_limit)
         except NoSolution as error:
-            exact = best_found(allocation.instance, chosen, how, error)
+            exact = best_found(allocation.instance, Optimum(chosen, integral=True, time_limit=time_limit), how, error)
             if exact is None:
                 raise
     else:

@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 import fairopt as fo
+from fairopt.allocation import Optimum
 from fairopt.commands import completion
 from fairopt.commands.console import check_picture, choose_form, draw_envy, present, work, write_figure
 from fairopt.commands.options import (
@@ -215,26 +216,23 @@ def solve(
         options |= {"guarantees": guarantees, "queue_share": queue_share, **counts(resource_weights, only)}
     asked = read_notion(notion)[1] if len(words(notion)) > 1 else notion
     options = {name: value for name, value in options.items() if value is not None}
+    how: dict[str, Any] = {
+        "solver": solver,
+        "solver_options": read_solver_options(solver_options),
+        "integral": integral,
+        "exact": exact,
+        "digits": digits,
+        "tolerance": tolerance,
+        "time_limit": time_limit,
+    }
     try:
         allocation = work(
             f"solving {notion}",
-            lambda: fo.solve(
-                instance,
-                asked,
-                solver=solver,
-                solver_options=read_solver_options(solver_options),
-                integral=integral,
-                exact=exact,
-                digits=digits,
-                sharing=sharing,
-                tolerance=tolerance,
-                time_limit=time_limit,
-                allow_gap=allow_gap,
-                **options,
-            ),
+            lambda: fo.solve(instance, asked, sharing=sharing, allow_gap=allow_gap, **how, **options),
         )
     except fo.NoSolution as error:  # at the time limit whole tasks may be known that are not proved to be the best
-        found = best_found(instance, *checked(instance, asked, sharing, options), error, tolerance)
+        chosen, shared = checked(instance, asked, sharing, options)
+        found = best_found(instance, Optimum(chosen, **how), shared, error)
         if found is not None:
             present(found, seconds, form, everything, output, plot, choice)
         raise

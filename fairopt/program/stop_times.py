@@ -32,12 +32,7 @@ import numpy as np
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.program.tree_filling import Part, TreeFilling
 
-__all__ = ["has_stop_times", "no_stop_times", "stop_times"]
-
-
-def has_stop_times(goal: TreeFilling) -> bool:
-    """Say whether the stop times of a filling have the closed form."""
-    return not no_stop_times(goal)
+__all__ = ["no_stop_times", "stop_times"]
 
 
 def no_stop_times(goal: TreeFilling) -> str:

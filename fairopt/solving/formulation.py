@@ -17,6 +17,7 @@ from fairopt.models import NOTIONS, Notion, ShareNotion, Sharing, Stated, defaul
 from fairopt.program import Feature, LimitKind, Limits, Program
 from fairopt.program.rule_limits import obeying
 from fairopt.registry import options_in, words
+from fairopt.solvers.backend import Deadline
 from fairopt.solving.kept_guarantees import refuse_whole, with_guarantees
 from fairopt.solving.merged_notion import with_utility
 from fairopt.solving.single_servers import columns, expanded
@@ -290,7 +291,9 @@ def checked(
     return chosen, how
 
 
-def with_rules(program: Program, notion: Notion, instance: Instance, row: IntArray | None = None) -> Program:
+def with_rules(
+    program: Program, notion: Notion, instance: Instance, row: IntArray | None = None, deadline: Deadline | None = None
+) -> Program:
     """Return the program of a notion with the rules of the instance, after what is refused of rules of any source.
 
     ``row`` has the row of the instance for each server of the program, where these are expanded.
@@ -299,6 +302,8 @@ def with_rules(program: Program, notion: Notion, instance: Instance, row: IntArr
     ------
     Unsupported
         The goal of a program with rules is none that obeys them, or its tasks are whole.
+    NoSolution
+        At the deadline, before it is known which users can have something under rules.
     """
     whole = isinstance(notion, Stated) and notion.program is not None  # it has them already
     program = program if whole else obeying(program, instance, row)
@@ -318,14 +323,14 @@ def with_rules(program: Program, notion: Notion, instance: Instance, row: IntArr
             f'no engine finds whole tasks of "{program.name}", whose goal is not linear; leave integral out, or use "drfh", "max-min" or '
             '"efficiency", of which whole tasks are found, with rules, too'
         )
-    return _of_able_users(program) if by_worth else program
+    return _of_able_users(program, deadline) if by_worth else program
 
 
-def _of_able_users(program: Program) -> Program:
+def _of_able_users(program: Program, deadline: Deadline | None) -> Program:
     """Return the program without users who can have nothing under its rules, whose worth in the goal would be minus infinity."""
     from fairopt.solvers import able_users
 
-    able = able_users(program)
+    able = able_users(program, deadline)
     left_out = [name for name, there in zip(program.users, able | ~program.can_run, strict=True) if not there]
     if not left_out:
         return program

@@ -19,7 +19,6 @@ from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import Instance
 from fairopt.instance.remarks import remarks
-from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import Notion, Sharing
 from fairopt.program import Program
 from fairopt.solvers.backend import Deadline
@@ -171,7 +170,7 @@ def solve(
     try:
         found = way.find(deadline)
     except NoSolution as error:
-        best = None if allow_gap is None or "tasks" not in error.known else best_found(instance, chosen, how, error, tolerance)
+        best = None if allow_gap is None or "tasks" not in error.known else best_found(instance, question, how, error)
         if best is not None and allow_gap is not None and best.details["gap"] <= allow_gap:
             log.warning("%s; the answer is the best that was found, with a gap of %.3g, and not proved", error, best.details["gap"])
             return best
@@ -225,26 +224,27 @@ def _check_gap(gap: float | None, integral: bool, time_limit: float | None) -> N
         raise Unsupported("allow_gap is about whole tasks at a time limit; give integral=True and time_limit, too, or leave it out")
 
 
-def best_found(instance: Instance, notion: Notion, sharing: Sharing, error: NoSolution, tolerance: float = CERTIFIED) -> Allocation | None:
-    """Return the whole tasks that were found before a time limit as an allocation, None if there are none.
+def best_found(instance: Instance, question: Optimum, sharing: Sharing, error: NoSolution) -> Allocation | None:
+    """Return the whole tasks that were found before a time limit as an allocation, the answer to ``question``; None if there are none.
 
     It is feasible (checked), and not proved to be the best: its certificate says "best found". ``details`` has the ``value`` that it
     reaches (its smallest share; the total), a ``bound`` on what any can, and the ``gap`` (bound - value) / bound between them. Of a leximin
-    that is about the lowest level alone: a gap of 0 proves this level, and none above it. ``tolerance`` is that of `solve`: the largest
-    relative excess over a limit that is accepted.
+    that is about the lowest level alone: a gap of 0 proves this level, and none above it. The tolerance of the
+    question is the largest relative excess over a limit that is accepted.
 
     >>> from fairopt.solving import notion_of
     >>> instance = Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"])
     >>> known = {"tasks": np.array([[2.0], [2.0]]), "value": 4 / 9, "bound": 2 / 3, "solver": "highs"}
-    >>> best_found(instance, notion_of("drfh"), "rdm", NoSolution("no answer within 1 s", known))
+    >>> best_found(instance, Optimum(notion_of("drfh"), integral=True), "rdm", NoSolution("no answer within 1 s", known))
     Allocation(drfh, sharing rdm, best found by highs: A 2, B 2 tasks; excess 0.0e+00, not an optimum)
     """
     tasks = error.known.get("tasks")
     if tasks is None or not tasks.any():
         return None
+    notion = question.notion
     value, bound = float(error.known["value"]), float(error.known["bound"])
     certificate = Certificate(allocation_excess(instance, tasks, sharing), np.nan, np.nan, whole_tasks=True, best_found=True)
-    certificate.require(tolerance, notion.name, error.known["solver"])
+    certificate.require(question.tolerance, notion.name, error.known["solver"])
     shares = notion.shares(instance, tasks)
     return Allocation(
         instance=instance,
@@ -257,5 +257,5 @@ def best_found(instance: Instance, notion: Notion, sharing: Sharing, error: NoSo
         levels=(),
         certificate=certificate,
         details={"value": value, "bound": bound, "gap": max(bound - value, 0.0) / bound if bound > 0 else 0.0, "why": str(error)},
-        question=Optimum(notion, integral=True, tolerance=tolerance),
+        question=question,
     )

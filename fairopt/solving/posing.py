@@ -74,7 +74,7 @@ def pose(instance: Instance, question: Optimum, sharing: Sharing, deadline: Dead
     Unsupported
         Nothing can answer it: `fairopt.solving.formulation.with_rules`, `fairopt.solving.kept_guarantees.with_guarantees`.
     NoSolution
-        At the deadline, before the stages of guarantees end.
+        At the deadline, before the stages of guarantees end, or before it is known which users can have something under rules.
     """
     notion, exact = question.notion, question.exact
     instance, of_stages = with_guarantees(instance, notion, sharing, exact=exact, integral=question.integral, deadline=deadline)
@@ -90,5 +90,5 @@ def pose(instance: Instance, question: Optimum, sharing: Sharing, deadline: Dead
     program = floats.formulate(small, sharing=sharing, integral=question.integral)
     if not notion.is_symmetric:
         check_program(program)
-    program = with_rules(program, notion, instance, row if question.integral else None)
+    program = with_rules(program, notion, instance, row if question.integral else None, deadline)
     return Posed(notion, own, instance, small, sharing, merging, row, utility, program, of_stages)

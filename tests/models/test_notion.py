@@ -72,6 +72,10 @@ def test_a_class_with_its_own_init() -> None:
     assert filled.question != nested.question
     with pytest.raises(AttributeError, match='"part" has no attribute "colour"'):
         Part().changed(colour="red")
+    assert Part().changed(resource_weights="cpu=4").resource_weights == {"cpu": 4}  # read as an argument of any notion is
+    assert Part().changed(only=["cpu", "gpu"]).only == "cpu+gpu"
+    with pytest.raises(fo.Unsupported, match="give one of them"):
+        Part().changed(only="cpu", resource_weights="cpu=4")
 
 
 def test_an_option_may_be_stated_by_the_class() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from instances import uniform_instance
 
 import fairopt as fo
+from fairopt.allocation import Optimum
 from fairopt.certificate import Certificate
 from fairopt.instance.aggregation import merge
 from fairopt.models.drfh import DRFH
@@ -311,10 +313,19 @@ def test_the_best_found_is_checked_by_the_tolerance_of_the_caller() -> None:
     """Whole tasks that exceed a limit by a millionth: refused by 1e-8, taken by 1e-5, which the answer keeps in its question."""
     instance = fo.Instance([[9 * (1 - 1e-6), 18]], [[1, 4], [3, 1]])
     known = {"tasks": np.array([[3.0], [2.0]]), "value": 0.5, "bound": 0.7, "solver": "highs"}
-    notion, error = notion_of("drfh"), fo.NoSolution("no answer within 1 s", known)
+    question, error = Optimum(notion_of("drfh"), integral=True), fo.NoSolution("no answer within 1 s", known)
     with pytest.raises(fo.CertificateError, match=r"feasibility 1\.0e-06, optimality nan"):
-        best_found(instance, notion, "rdm", error)
-    found = best_found(instance, notion, "rdm", error, tolerance=1e-5)
+        best_found(instance, question, "rdm", error)
+    found = best_found(instance, replace(question, tolerance=1e-5), "rdm", error)
     assert found is not None
     assert found.certificate.feasibility == pytest.approx(1e-6, rel=1e-5)
     assert found.to_dict()["question"]["tolerance"] == 1e-5
+
+
+def test_the_best_found_is_made_again_as_it_was_made() -> None:
+    """With the solver and the options that were asked for."""
+    known = {"tasks": np.array([[2.0], [2.0]]), "value": 4 / 9, "bound": 2 / 3, "solver": "highs"}
+    question = Optimum(notion_of("drfh"), "highs", integral=True, solver_options={"random_seed": 3})
+    found = best_found(fo.Instance([[9, 18]], [[1, 4], [3, 1]]), question, "rdm", fo.NoSolution("no answer within 1 s", known))
+    assert found is not None
+    assert found.question is question

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fairopt as fo
+from fairopt.allocation import Optimum
 from fairopt.analysis.rerun import given
 from fairopt.errors import NoSolution
 from fairopt.solving import notion_of
@@ -100,7 +101,7 @@ def test_schedules() -> None:
 def test_a_goal_that_is_a_sum_has_shares_without_weights() -> None:
     """The best whole tasks so far: 6 tasks are worth 6, whatever the weight."""
     known = {"tasks": np.array([[6.0], [4.0]]), "value": 28.0, "bound": 40.0, "solver": "highs"}
-    allocation = best_found(ten(), notion_of("efficiency"), "rdm", NoSolution("no answer within 1 s", known))
+    allocation = best_found(ten(), Optimum(notion_of("efficiency"), integral=True), "rdm", NoSolution("no answer within 1 s", known))
     assert allocation is not None
     assert not allocation.shares_by_weight
     assert allocation.share_heading == "share"

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 import fairopt as fo
+from fairopt.allocation import Optimum
+from fairopt.solvers.backend import Deadline
 from fairopt.solvers.via_highs.under_rules import able_users
+from fairopt.solving import notion_of
+from fairopt.solving.posing import pose
 
 LAB = fo.Instance([[12]], [[1], [1], [1]], users=["a", "b", "c"], servers=["s"])
 
@@ -24,3 +28,10 @@ LAB = fo.Instance([[12]], [[1], [1], [1]], users=["a", "b", "c"], servers=["s"])
 def test_by_hand(rules: list[str], able: list[bool]) -> None:
     """A millionth of what c has is something; where nothing is feasible, nobody is left out."""
     np.testing.assert_array_equal(able_users(fo.formulate(LAB.replace(rules=rules), "max-min")), able)
+
+
+def test_a_time_limit_holds_before_the_goal_is_known() -> None:
+    """Who can have something is asked while a program is posed."""
+    ruled = LAB.replace(rules=["x[a] <= 0.5 * x[b]"])
+    with pytest.raises(fo.NoSolution):
+        pose(ruled, Optimum(notion_of("proportional")), "rdm", Deadline(0.0))
