@@ -1,4 +1,4 @@
-"""``fairopt explore``: a page on this machine to drag weights, counts, capacities, demands, speeds and guarantees."""
+"""``fairopt explore``: a page on this machine to drag weights, counts, capacities, demands, speeds, guarantees and limits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 
 from fairopt.commands import completion
 from fairopt.commands.console import work
-from fairopt.commands.options import Changes, File, Sharing
+from fairopt.commands.options import Changes, File, Rules, Sharing
 from fairopt.specs import read_notion
 
 __all__ = ["explore"]
@@ -25,6 +25,7 @@ def explore(
         typer.Option(metavar="ID", help="Notion of fairness to start with. See: fairopt notions.", autocompletion=completion.notions),
     ] = "drfh",
     changes: Changes = None,
+    rules: Rules = None,
     sharing: Sharing = None,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of each allocation.")] = 60.0,
     port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Port of the page; 0 chooses a free one.")] = 0,
@@ -32,7 +33,8 @@ def explore(
 ) -> None:
     """Open a page in the browser with sliders for FILE: see how allocations, an explanation and the frontier change.
 
-    Weights, numbers of servers, capacities, demands, speeds and guarantees can be changed, and two or three notions stand side by side.
+    Weights, numbers of servers, capacities, demands, speeds, guarantees and limits can be changed; rules of FILE and of --rule hold for
+    every answer. Two or three notions stand side by side.
 
     The page is for this machine only: it is served on 127.0.0.1, its address has a secret token, and it loads nothing from the network.
     FILE is read once and never written. The page saves to another file, and shows the command line that gives the same instance.
@@ -43,7 +45,7 @@ def explore(
 
     explored = work(
         f"reading {file}",
-        lambda: Exploration(file, changes or (), sharing=sharing, time_limit=time_limit),
+        lambda: Exploration(file, changes or (), rules or (), sharing=sharing, time_limit=time_limit),
     )
     from fairopt.reporting.exploring.page import Page
     from fairopt.reporting.exploring.serving import serve

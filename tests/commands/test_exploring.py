@@ -24,9 +24,9 @@ def test_bad_input_is_refused_before_a_page_is_served(arguments: tuple[object, .
     assert sentence in flat(run("explore", *arguments, status=2).stderr)
 
 
-def test_rules_are_refused_before_a_page_is_served(tmp_path: Path) -> None:
-    """Each answer of the page would be an error."""
+def test_rules_that_cannot_be_read_are_refused_before_a_page_is_served(tmp_path: Path) -> None:
+    """The text, a chain, and somebody who is not there; of the file and of the command line."""
     path = tmp_path / "lab.yaml"
-    path.write_text("servers: [{name: s, capacity: {gpu: 8}}]\nusers: [{name: ann, demand: {gpu: 1}}]\nrules: ['x[ann] >= 2']\n")
-    said = flat(run("explore", path, "--no-browser", status=2).stderr)
-    assert 'the rule "x[ann] >= 2", and no answer of the page obeys them; use fairopt solve' in said
+    path.write_text("servers: [{name: s, capacity: {gpu: 8}}]\nusers: [{name: ann, demand: {gpu: 1}}]\n")
+    for rule, said in {"x[ann] >": "x[ann] >", "2 <= x[ann] <= 3": "chain", "x[bob] >= 1": 'no user or queue "bob"'}.items():
+        assert said in flat(run("explore", path, "--no-browser", "--rule", rule, status=2).stderr)

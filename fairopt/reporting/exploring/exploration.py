@@ -43,14 +43,15 @@ from fairopt.formats.document import instance_from
 from fairopt.instance import Instance
 from fairopt.instance.doubts import doubts
 from fairopt.instance.remarks import remarks
-from fairopt.instance.rule_rows import refuse_rules
 from fairopt.models import Sharing
 from fairopt.plots import plot_frontier
 from fairopt.reporting.exploring.drawn import queues_html, servers_html, users_html
 from fairopt.reporting.exploring.knobs import Knob, knobs_of
+from fairopt.reporting.tables.bounds import bounds_beside
 from fairopt.reporting.tables.explanation import explanation_blocks
 from fairopt.reporting.tables.what_ifs import measure_tables
 from fairopt.show.html import blocks_html, table_html
+from fairopt.show.table import Table
 from fairopt.validation import check_time_limit
 from fairopt.wording import plural, printable
 
@@ -59,8 +60,22 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_NOTIONS", "PLACES", "Asked", "Exploration", "Part", "Place"]
 
-Place: TypeAlias = Literal["error", "remarks", "summary", "users", "queues", "servers", "measures", "proof", "explanation", "frontier"]
-PLACES: tuple[Place, ...] = ("error", "remarks", "summary", "users", "queues", "servers", "measures", "proof", "explanation", "frontier")
+Place: TypeAlias = Literal[
+    "error", "remarks", "summary", "users", "queues", "servers", "bounds", "measures", "proof", "explanation", "frontier"
+]
+PLACES: tuple[Place, ...] = (
+    "error",
+    "remarks",
+    "summary",
+    "users",
+    "queues",
+    "servers",
+    "bounds",
+    "measures",
+    "proof",
+    "explanation",
+    "frontier",
+)
 """Where parts of an answer stand, in the order in which they come."""
 
 MOST_NOTIONS = 3  # side by side
@@ -99,21 +114,29 @@ class Exploration:
     path : path
     changes : sequence of str
         Changes of ``--set`` with which it begins.
+    rules : sequence of str
+        Rules of ``--rule``, beside those of the file.
     sharing, time_limit
         As for `fairopt.solve`.
 
     Raises
     ------
-    InvalidInstance, Unsupported
-        The latter if the instance has rules.
+    InvalidInstance
     """
 
-    def __init__(self, path: Path, changes: Sequence[str] = (), *, sharing: Sharing | None = None, time_limit: float | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        changes: Sequence[str] = (),
+        rules: Sequence[str] = (),
+        *,
+        sharing: Sharing | None = None,
+        time_limit: float | None = None,
+    ) -> None:
         check_time_limit(time_limit)
-        self.path, self.given, self.sharing, self.time_limit = path, tuple(changes), sharing, time_limit
+        self.path, self.given, self.rules, self.sharing, self.time_limit = path, tuple(changes), tuple(rules), sharing, time_limit
         self._source = source_of(path)
         self.instance = self.changed(())
-        refuse_rules(self.instance, "no answer of the page obeys them", "use fairopt.solve, or leave the rules out")
         self.knobs: tuple[Knob, ...] = knobs_of(Changed(self._source, self.given) if self.given else self._source, self.instance)
         self._before: dict[tuple[str, ...], Comparison] = {}
 
@@ -125,7 +148,8 @@ class Exploration:
     def changed(self, changes: Sequence[str]) -> Instance:
         """Return the instance with changes."""
         words = (*self.given, *changes)
-        return instance_from(Changed(self._source, words) if words else self._source)
+        instance = instance_from(Changed(self._source, words) if words else self._source)
+        return instance.replace(rules=[*instance.rules, *self.rules]) if self.rules else instance
 
     def words(self, values: Mapping[str, float]) -> tuple[str, ...]:
         """Return the changes of ``--set`` for values of knobs, by their paths; a value of the file is no change.
@@ -150,6 +174,8 @@ class Exploration:
             words += ["--sharing", self.sharing]
         for change in (*self.given, *asked.changes):
             words += ["--set", change]
+        for rule in self.rules:
+            words += ["--rule", rule]
         return shlex.join(words)
 
     def save_as(self, asked: Asked, name: str, *, replace: bool = False) -> Path:
@@ -187,6 +213,8 @@ class Exploration:
         if instance.queues:
             yield Part("queues", "html", queues_html(found, rows))
         yield Part("servers", "html", servers_html(found, rows))
+        if (bounds := _bounds(found, rows)) is not None:
+            yield Part("bounds", "html", _table(bounds))
         yield Part("measures", "html", blocks_html(measure_tables(found, rows), _table))
         allocation = found.after[rows[0]].allocation
         assert allocation is not None
@@ -245,6 +273,16 @@ def _proof(found: WhatIf, row: str) -> str:
     allocation = found.after[row].allocation
     assert allocation is not None
     return f"{allocation.proof}."
+
+
+def _bounds(found: WhatIf, rows: Iterable[str]) -> Table | None:
+    """Return what limits allow and what is used of them, and both sides of rules, before and now, under each notion."""
+    made = [
+        (f"{row}, {when}", side[row].allocation)
+        for row in rows
+        for when, side in zip(found.names, (found.before, found.after), strict=True)
+    ]
+    return bounds_beside([(name, allocation) for name, allocation in made if allocation is not None])
 
 
 def _table(table: Any) -> str:

@@ -1,4 +1,4 @@
-"""The numbers of an instance that sliders change: weights, counts and capacities of servers, demands, speeds, guarantees.
+"""The numbers of an instance that sliders change: weights, counts and capacities of servers, demands, speeds, guarantees, limits.
 
 A knob knows its ``--set`` path, its value in the file and its range. Amounts of a resource that has byte units in the file have the first
 of these units here.
@@ -33,12 +33,12 @@ from fairopt.instance.quantities import Quantity, read
 
 __all__ = ["KINDS", "Kind", "Knob", "knobs_of"]
 
-Kind: TypeAlias = Literal["weights", "counts", "capacities", "demands", "speeds", "guarantees"]
-KINDS: tuple[Kind, ...] = ("weights", "counts", "capacities", "demands", "speeds", "guarantees")
+Kind: TypeAlias = Literal["weights", "counts", "capacities", "demands", "speeds", "guarantees", "limits"]
+KINDS: tuple[Kind, ...] = ("weights", "counts", "capacities", "demands", "speeds", "guarantees", "limits")
 
 _STEPS = 50  # of a slider, about: its step is the power of ten below this part of its range
 _ROOM = 5  # the sliders of weights end at this multiple of the largest, those of a guarantee at this multiple of its value
-_AMOUNTS = 3  # the sliders of the amounts of a resource end at this multiple of the largest
+_AMOUNTS = 3  # the sliders of the amounts of a resource end at this multiple of the largest, those of a limit of its bound
 _DIGITS = 12  # of a value in a word
 _PLACES = 9  # of a value, beyond those of its step: a slider adds its steps with rounding
 
@@ -103,6 +103,7 @@ def knobs_of(source: Source, instance: Instance) -> tuple[Knob, ...]:
         *_demands(told, units, instance),
         *_speeds(told, instance),
         *_guarantees(units, instance),
+        *_limits(units, instance),
     )
 
 
@@ -217,6 +218,17 @@ def _guarantees(units: Mapping[str, Quantity], instance: Instance) -> Iterator[K
                 )
     for name, value in zip(instance.users, instance.guarantees.tolist(), strict=True):
         yield _knob("guarantees", name, f"users.{name}.guarantee", value, max(10.0, _ROOM * value), likely=value > 0)
+
+
+def _limits(units: Mapping[str, Quantity], instance: Instance) -> Iterator[Knob]:
+    """Yield the bounds of named limits, and the limits that queues have, each on a scale of its own."""
+    found = [(limit.name, f"limits.{limit.name}.bound", limit.resource or "", float(limit.bound)) for limit in instance.limits]
+    for queue in instance.queues:
+        for resource, bound in queue.limit.items():
+            found.append((f"queue {queue.name}, {resource}", f"queues.{queue.name}.limit.{resource}", resource, float(bound)))
+    for name, path, resource, bound in found:
+        unit, size = (units[resource].unit, float(units[resource].value)) if resource in units else ("", 1.0)
+        yield _knob("limits", name, path, bound / size, _AMOUNTS * bound / size or 10.0, unit=unit)
 
 
 def _units(data: Mapping[str, Any]) -> dict[str, Quantity]:

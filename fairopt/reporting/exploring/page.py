@@ -49,6 +49,7 @@ _TITLES: dict[Kind, str] = {
     "demands": "Demand of a task",
     "speeds": "Speed of a task",
     "guarantees": "Guarantees",
+    "limits": "Limits",
 }
 _OPEN: tuple[Kind, ...] = ("weights", "counts")
 
@@ -117,7 +118,7 @@ class Page:
                 }
                 for knob in knobs
             ]
-            is_open = kind in _OPEN or (kind == "guarantees" and any(knob.value > 0 for knob in knobs)) or kind == "speeds"
+            is_open = kind in _OPEN or (kind == "guarantees" and any(knob.value > 0 for knob in knobs)) or kind in ("speeds", "limits")
             if plain:
                 sections.append({"title": _TITLES[kind], "open": is_open, "knobs": plain})
         return {

@@ -1,6 +1,6 @@
 """Shared resources, named limits and rules of an allocation: what is used of each, what each allows, and whether it is reached.
 
-More than 20 are cut down to those that are reached first, unless everything is asked for.
+Of one allocation, more than 20 are cut down to those that are reached first, unless everything is asked for.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from fairopt.show.blocks import Block
 from fairopt.show.table import Style, Table, names, numbers, words
 from fairopt.wording import figure, plural
 
-__all__ = ["PRICE", "bound_blocks", "held"]
+__all__ = ["PRICE", "bound_blocks", "bounds_beside"]
 
-_ROWS = 20  # more are left out
+_ROWS = 20  # of one allocation, more are left out
+_BESIDE = 100  # of several, more are left out
 PRICE = "price (dual): upper bound on the gain in its users' level, or in the objective, per extra unit of the limit."
 _SENSES = {"<=": "at most", "==": "exactly", ">=": "at least"}
 
@@ -59,7 +60,29 @@ def _table(instance: Instance, shown: Sequence[Bounded]) -> Table:
     return Table.of(*(column for column in columns if not column.is_empty))
 
 
-def held(instance: Instance, each: Bounded) -> str:
+def bounds_beside(made: Sequence[tuple[str, Allocation]]) -> Table | None:
+    """Return what allocations of one cluster, by their names, use of each named limit, and both sides of each rule.
+
+    None where there are none. A column for each allocation. More than 100 rows are cut down to those that some allocation reaches first.
+    """
+    rows: dict[str, dict[str, Bounded]] = {}
+    for name, allocation in made:
+        for each in bounds_of(allocation):
+            if each.kind != "shared":
+                rows.setdefault(each.name, {})[name] = each
+    if not rows:
+        return None
+    shown = (
+        list(rows) if len(rows) <= _BESIDE else sorted(rows, key=lambda row: not any(each.reached for each in rows[row].values()))[:_BESIDE]
+    )
+    columns = [
+        words(name, (_held(allocation.instance, rows[row][name]) if name in rows[row] else "" for row in shown))
+        for name, allocation in made
+    ]
+    return Table.of(names("limit or rule", shown), *columns, title="Use of limits, and both sides of rules without terms below 0")
+
+
+def _held(instance: Instance, each: Bounded) -> str:
     """Return what is used, what the bound allows, and whether it is reached: "8 gpu, at most 8 gpu: reached"."""
     state = _state(each)
     return f"{_amount(instance, each, each.used)}, {_allowed(instance, each)}{f': {state}' if state else ''}"

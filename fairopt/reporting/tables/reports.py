@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairopt.allocation import Allocation
-from fairopt.allocation.bounds import bounds_of
 from fairopt.analysis.comparison import Row
 from fairopt.analysis.owners import owner_holdings
 from fairopt.analysis.regrets import Regret
 from fairopt.reporting.findings import Findings
-from fairopt.reporting.tables.bounds import held
+from fairopt.reporting.tables.bounds import bounds_beside
 from fairopt.reporting.tables.comparison import regret_columns, user_table
 from fairopt.reporting.tables.phrases import counted, guarantees_met, min_share, without_tiny
 from fairopt.show.table import Column, Table, names, numbers, percents, words
@@ -30,8 +29,6 @@ __all__ = [
     "task_table",
     "use_table",
 ]
-
-_BOUNDS = 100  # more limits and rules are left out
 
 
 def glance_table(findings: Findings) -> Table:
@@ -152,25 +149,8 @@ def use_table(findings: Findings) -> Table:
 
 
 def bound_table(findings: Findings) -> Table | None:
-    """Return what every allocation uses of each named limit, and both sides of each rule; None where there are none.
-
-    More than 100 rows are cut down to those that some allocation reaches first.
-    """
-    made = [
-        (row.name, [each for each in bounds_of(row.allocation) if each.kind != "shared"])
-        for row in findings.made
-        if row.allocation is not None
-    ]
-    if not made or not made[0][1]:
-        return None
-    rows = list(zip(*(own for _, own in made), strict=True))
-    rows = rows if len(rows) <= _BOUNDS else sorted(rows, key=lambda row: not any(each.reached for each in row))[:_BOUNDS]
-    instance = findings.instance
-    return Table.of(
-        names("limit or rule", (row[0].name for row in rows)),
-        *(words(name, (held(instance, row[j]) for row in rows)) for j, (name, _) in enumerate(made)),
-        title="Use of limits, and both sides of rules without terms below 0",
-    )
+    """Return what every allocation uses of each named limit, and both sides of each rule; None where there are none."""
+    return bounds_beside([(row.name, row.allocation) for row in findings.made if row.allocation is not None])
 
 
 def regret_table(findings: Findings) -> Table:

@@ -48,7 +48,7 @@ def test_the_parts_come_in_their_order() -> None:
     """What listeners are told and the table first, the frontier last: a picture that is an image, and says what it shows."""
     found = parts(Exploration(PAPER), ("users.user-1.weight=2",), name="user-1")
     assert list(found) == [place for place in PLACES if place in found]
-    assert set(PLACES) - set(found) == {"error", "remarks", "queues"}
+    assert set(PLACES) - set(found) == {"error", "remarks", "queues", "bounds"}
     assert {place for place, part in found.items() if part.form == "svg"} == {"frontier"}
     assert "drfh: " in found["frontier"].says
     assert "smallest share" in found["frontier"].says
@@ -189,3 +189,57 @@ def test_the_file_is_read_once_and_stays_as_it_is(tmp_path: Path) -> None:
     assert fo.load(written) == explored.instance
     with pytest.raises(fo.InvalidInstance, match="folder"):
         explored.save_as(asked, str(tmp_path))
+
+
+BOUNDED = """
+resources: [gpu]
+servers: [{name: s, capacity: {gpu: 12}}]
+users:
+- {name: ann, demand: {gpu: 1}}
+- {name: ben, demand: {gpu: 1}}
+- {name: cid, demand: {gpu: 1}}
+limits: [{name: few, bound: 2, users: [cid]}]
+rules: ["x[ann] >= 6"]
+"""
+
+
+@pytest.fixture
+def bounded(tmp_path: Path) -> Exploration:
+    """Three users, a limit, and a rule of the file and one of the command line."""
+    path = tmp_path / "bounded.yaml"
+    path.write_text(BOUNDED)
+    return Exploration(path, rules=["x[ben] <= 3"])
+
+
+def test_every_answer_obeys_the_rules(bounded: Exploration) -> None:
+    """By hand: ann is left 7 by the 3 and the 2 of the others; with a limit of 4 she is left 6 and ben, who is lowest, has 3."""
+    now = {row[0]: row for row in cells(users(bounded, ("limits.few.bound=4",)))[1:]}
+    assert {name: row[1:3] for name, row in now.items()} == {"ann": ["7", "6"], "ben": ["3", "3"], "cid": ["2", "3"]}
+    found = parts(bounded, ("limits.few.bound=4",), name="ben")
+    assert cells(found["bounds"].text)[1:] == [
+        ["few", "2 tasks, at most 2 tasks: reached", "3 tasks, at most 4 tasks"],
+        ["x[ann] >= 6", "7, at least 6", "6, at least 6: reached"],
+        ["x[ben] <= 3", "3, at most 3: reached", "3, at most 3: reached"],
+    ]
+    assert "x[ben] &lt;= 3" in found["explanation"].text
+    assert found["frontier"].form == "svg"
+
+
+def test_rules_are_in_the_command_and_in_what_is_saved(bounded: Exploration, tmp_path: Path) -> None:
+    """Of the file and of the command line; the command solves the same."""
+    asked = Asked(("users.ann.weight=3",), ("drfh",), "ann")
+    words = shlex.split(bounded.command(asked))
+    assert words[-2:] == ["--rule", "x[ben] <= 3"]
+    solved = {user["name"]: user["tasks"] for user in json.loads(run(*words[1:], "--json").output)["users"]}
+    saved = fo.load(bounded.save_as(asked, str(tmp_path / "saved.yaml")))
+    assert [str(rule) for rule in saved.rules] == ["x[ann] >= 6", "x[ben] <= 3"]
+    assert solved == pytest.approx(dict(zip(saved.users, fo.solve(saved).tasks_per_user.tolist(), strict=True)))
+
+
+def test_what_cannot_obey_rules_says_so(bounded: Exploration) -> None:
+    """A notion that refuses them, and rules that a change makes infeasible."""
+    assert "psdsf" in parts(bounded, notion="psdsf", name="ann")["error"].text
+    assert "x[ann] >= 6" in parts(bounded, notion="psdsf", name="ann")["error"].text
+    beside = {part.place: part for part in bounded.answer(Asked((), ("drfh", "psdsf"), "ann"))}
+    assert 'psdsf: the instance has the rule "x[ann] >= 6"' in beside["remarks"].text
+    assert "cannot be met together" in parts(bounded, ("servers.s.capacity.gpu=5",), name="ann")["error"].text

@@ -18,7 +18,10 @@ resources: [gpu, memory]
 servers:
 - {name: "new.count=3 $x$", count: 4, capacity: {gpu: 8, memory: 256GiB}}
 - {name: old, capacity: {gpu: 2, memory: 65536MiB}}
-queues: [{name: q.r, guarantee: {memory: 64GiB}}, {name: "a = b", weight: 0.5}]
+queues: [{name: q.r, guarantee: {memory: 64GiB}, limit: {memory: 128GiB}}, {name: "a = b", weight: 0.5}]
+limits:
+- {name: "l = 3", bound: 96GiB, resource: memory, each: user}
+- {name: none, bound: 0}
 users:
 - {name: "c.weight=3 \\u202e", demand: {gpu: 1, memory: 2GiB}, queue: q.r, weight: 1/3}
 - {name: c, demand: {gpu: 500m, memory: 1GiB}, queue: "a = b"}
