@@ -66,6 +66,7 @@ PACKAGES = {"models", "solvers"}
 REGISTRIES = {
     *("fairopt.models", "fairopt.models.notion", "fairopt.models.share_notion", "fairopt.solvers", "fairopt.solvers.backend"),
     "fairopt.solvers.highs_model",  # no engine: arrays in, arrays out
+    "fairopt.solvers.compiled",  # no engine: it runs steps, those of a simulation, too
 }
 ENGINE_PACKAGES = {"highspy", "cvxpy", "pyomo", "clarabel"}
 

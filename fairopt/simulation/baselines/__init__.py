@@ -1,12 +1,13 @@
 """Schedulers of jobs as clusters run them, to compare with exact allocations over time.
 
-===============  ===================================================================================================================
-``options``      "fairtree:half_life=7d" as data
-``pool``         the free amounts of every server, and the accounts of the limits of queues
-``usage``        usage that fades with a half-life
-``fair_tree``    the ranks of users in Slurm's fair tree
-``passes``       which waiting jobs start now: in order, with EASY backfill, or in spins of a pie as HTCondor does
-``quotas``       the guarantees of queues as HTCondor's group quotas
-``events``       the loop over events: tasks end, jobs are submitted, users and servers come and go
-===============  ===================================================================================================================
+===================  ===================================================================================================================
+``options``          "fairtree:half_life=7d" as data
+``pool``             the free amounts of every server, and the accounts of the limits of queues
+``usage``            usage that fades with a half-life
+``fair_tree``        the ranks of users in Slurm's fair tree
+``passes``           which waiting jobs start now: in order, with EASY backfill, or in spins of a pie as HTCondor does
+``backfill_kernel``  EASY backfill where nothing but servers limits tasks, compiled when there is much of it
+``quotas``           the guarantees of queues as HTCondor's group quotas
+``events``           the loop over events: tasks end, jobs are submitted, users and servers come and go
+===================  ===================================================================================================================
 """

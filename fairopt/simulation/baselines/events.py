@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -27,6 +27,8 @@ import numpy as np
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
 from fairopt.instance.aggregation import number_distinct
 from fairopt.program.events import Change
+from fairopt.simulation.baselines import backfill_kernel
+from fairopt.simulation.baselines.backfill_kernel import END, NUMBER, SERVER, STREAM, TASKS
 from fairopt.simulation.baselines.fair_tree import FairTree
 from fairopt.simulation.baselines.options import Baseline, unit_of
 from fairopt.simulation.baselines.passes import spin_the_pie, start_in_order
@@ -37,11 +39,12 @@ from fairopt.simulation.baselines.windows import WindowUsage, by_distance, targe
 from fairopt.simulation.billing import Billing, billed
 from fairopt.simulation.keeping import Keeper, State, part_of, prefixed
 from fairopt.simulation.streams import Streams
+from fairopt.solvers.compiled import Steps
 
 __all__ = ["JobRun", "run_baseline"]
 
 _BATCH = 500  # moments between two calls of ``done`` and ``stopped``
-_ROOM = 64  # entries of the table of running tasks at first
+_ROOM = 64  # rows of the table of running tasks at first
 _LEAST_PRIORITY = 0.5  # HTCondor's smallest real user priority, half a core, which users begin with
 
 
@@ -155,47 +158,42 @@ class _Scheduler:
 
 
 class Running:
-    """The tasks that run, in the order in which they are expected to end.
+    """The tasks that run, in the order in which they are expected to end: of those that started together a row for each server."""
 
-    Attributes
-    ----------
-    streams : list of int
-    places : list of Place
-    """
-
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
+    def __init__(self) -> None:
         self._keys: list[tuple[float, int]] = []
-        self._table = np.zeros((_ROOM, 1 + pool.demands.shape[1]))  # expected end and amounts of each, in the same order
-        self.streams: list[int] = []
-        self.places: list[Place] = []
+        self._table = np.zeros((_ROOM, TASKS + 1))  # in the same order
+
+    @property
+    def table(self) -> FloatArray:
+        """Expected end, number, stream, server and tasks, (rows, 5), as `backfill_kernel` reads them."""
+        return self._table[: len(self._keys)]
 
     def entries(self) -> list[tuple[float, int, int, Place]]:
-        """Return expected end, number, stream and place of each."""
-        return [(*key, stream, place) for key, stream, place in zip(self._keys, self.streams, self.places, strict=True)]
-
-    def ends_and_amounts(self) -> tuple[FloatArray, FloatArray]:
-        """Return the expected ends, ascending, and the resources that the tasks hold, (entries, resources)."""
-        table = self._table[: len(self._keys)]
-        return table[:, 0], table[:, 1:]
+        """Return expected end, number, stream and place of tasks that started together."""
+        table = self.table
+        first = np.flatnonzero(np.diff(table[:, NUMBER], prepend=-1.0))
+        found = []
+        for rows in np.split(table, first[1:]) if first.size else ():
+            servers, tasks = rows[:, SERVER].astype(np.int64), rows[:, TASKS].astype(np.int64)
+            found.append((float(rows[0, END]), int(rows[0, NUMBER]), int(rows[0, STREAM]), Place(servers, tasks, int(tasks.sum()))))
+        return found
 
     def add(self, end: float, number: int, stream: int, place: Place) -> None:
         """Add tasks; their number is larger than those before."""
-        at = bisect_left(self._keys, (end, number))
-        self._keys.insert(at, (end, number))
-        self.streams.insert(at, stream)
-        self.places.insert(at, place)
-        count = len(self._keys)
-        if count > len(self._table):
+        at, size, before = bisect_left(self._keys, (end, number)), place.servers.size, len(self._keys)
+        self._keys[at:at] = [(end, number)] * size
+        while before + size > len(self._table):
             self._table = np.concatenate([self._table, np.zeros_like(self._table)])
-        self._table[at + 1 : count] = self._table[at : count - 1]
-        self._table[at, 0], self._table[at, 1:] = end, self._pool.held(stream, place)
+        self._table[at + size : before + size] = self._table[at:before]
+        new = self._table[at : at + size]
+        new[:, END], new[:, NUMBER], new[:, STREAM], new[:, SERVER], new[:, TASKS] = end, number, stream, place.servers, place.tasks
 
     def remove(self, end: float, number: int) -> None:
         """Remove tasks by their expected end and their number."""
-        at = bisect_left(self._keys, (end, number))
-        del self._keys[at], self.streams[at], self.places[at]
-        self._table[at : len(self._keys)] = self._table[at + 1 : len(self._keys) + 1]
+        at, behind = bisect_left(self._keys, (end, number)), bisect_left(self._keys, (end, number + 1))
+        self._table[at : len(self._keys) - behind + at] = self._table[behind : len(self._keys)]
+        del self._keys[at:behind]
 
 
 class JobRun:
@@ -214,6 +212,8 @@ class JobRun:
         The duration of a task by the estimate, at speed 1.
     soonest : array (jobs,)
         The same on the fastest server where it may run.
+    is_plain : bool
+        Nothing but servers limits tasks, and each task is the same on every server: `backfill_kernel` knows such runs.
     unit : int or None
         The resource in which usage counts; None: the dominant one of each task.
     worth : array (streams, kinds of servers)
@@ -244,6 +244,8 @@ class JobRun:
             self._speeds = np.where(instance.speeds_given > 0, instance.speeds_given, 1.0)  # at speed 0 nothing may run
             fastest = np.where(instance.eligibility, self._speeds, 0.0).max(axis=1)
             self.soonest = self.expected / np.where(fastest > 0, fastest, 1.0)[self.stream]
+        self.is_plain = self._speeds is None and self.pool.only_servers_limit
+        self._steps = Steps(backfill_kernel)
         self.unit = unit
         demands = instance.demands_by_kind
         if billing is not None:
@@ -256,7 +258,7 @@ class JobRun:
         self.takes_part = self.pool.most_ever[self.stream] >= np.where(self.gang, trace.tasks, 1)
         self.started, self.server = np.full(trace.n_tasks, np.nan), np.full(trace.n_tasks, -1)
         self.n_started = 0
-        self.running = Running(self.pool)
+        self.running = Running()
         self._end_task = np.cumsum(trace.tasks)
         self._next_task = self._end_task - trace.tasks
         self._durations, self._each_task = trace.durations, trace.durations.size != trace.n_jobs
@@ -385,6 +387,17 @@ class JobRun:
         """Return the duration of a task by the estimate: one number, or that on each server, (servers,), where speeds are given."""
         expected = np.asarray(self.expected[job])
         return expected if self._speeds is None else np.asarray(expected / self._speeds[self.stream[job], self.pool.row])
+
+    def beside(self, head: int, jobs: IntArray, now: float) -> Iterator[tuple[int, Place]]:
+        """Yield which of these jobs start tasks now beside the first one that does not fit, and where (`backfill_kernel`)."""
+        pool, of_jobs = self.pool, (self._next_task, self._end_task, self.gang, self.stream, self.shape, self.expected)
+        needed = (self.tasks_left(head) if self.gang[head] else 1) * pool.demands[int(self.stream[head])] - pool.slack - pool.total_free
+        found = self._steps.run("start_beside", now, head, jobs, *of_jobs, *pool.of_kernel, needed, self.running.table)
+        at = 0
+        for job, size in found[0].tolist():
+            servers, tasks = found[1][at : at + size].T.copy()
+            yield job, Place(servers, tasks, int(tasks.sum()))
+            at += size
 
     def start(self, job: int, place: Place, now: float) -> None:
         """Start tasks of a job there."""

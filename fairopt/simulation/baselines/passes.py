@@ -32,6 +32,7 @@ import numpy as np
 
 from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tolerances import FITS
+from fairopt.simulation.baselines.backfill_kernel import END
 from fairopt.simulation.baselines.pool import Place, cut, part
 
 if TYPE_CHECKING:
@@ -100,6 +101,10 @@ def _start_what_fits(run: JobRun, job: int, now: float) -> bool:
 
 def _backfill(run: JobRun, head: int, jobs: IntArray, now: float) -> None:
     """Let later tasks start that do not delay the first job that does not fit, or its first task."""
+    if run.is_plain:
+        for job, place in run.beside(head, jobs, now):
+            run.start(job, place, now)
+        return
     pool = run.pool
     jobs = jobs[jobs != head]
     jobs = jobs[run.may_fit(jobs)]
@@ -141,18 +146,19 @@ def _reservation(run: JobRun, head: int, now: float) -> tuple[float, FloatArray,
 
     The rooms are (servers, resources) and (shared,).
     """
-    pool, stream, running = run.pool, int(run.stream[head]), run.running
+    pool, stream = run.pool, int(run.stream[head])
     wanted = run.tasks_left(head) if run.gang[head] else 1
     room, shared = pool.room.copy(order="F"), pool.shared_room.copy()
-    ends, amounts = running.ends_and_amounts()
-    times = np.maximum(ends, now)
+    table = run.running.table
+    times, held = np.maximum(table[:, END], now), pool.held(table)
+    amounts = held.cumsum(axis=0)
     last = np.append(times[1:] > times[:-1], True)[: times.size]  # of the tasks that end at one time
     needed = wanted * pool.demands[stream] - pool.slack - pool.total_free
     done = 0
-    for position in np.flatnonzero(last & (amounts.cumsum(axis=0) >= needed).all(axis=1)).tolist():
-        pool.released(room, running.streams[done : position + 1], running.places[done : position + 1])
+    for position in np.flatnonzero(last & (amounts >= needed).all(axis=1)).tolist():
+        pool.released(room, table[done : position + 1], held[done : position + 1])
         done = position + 1
-        free = shared + amounts[: position + 1, room.shape[1] :].sum(axis=0)
+        free = shared + amounts[position, room.shape[1] :]
         own = pool.place(stream, wanted, room, free, limits=False)
         if own.total >= wanted:
             room[own.servers] -= pool.of_servers(stream, own)

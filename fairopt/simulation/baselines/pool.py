@@ -8,6 +8,7 @@ import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.tolerances import FITS
+from fairopt.simulation.baselines.backfill_kernel import SERVER, STREAM, TASKS
 from fairopt.simulation.baselines.bounds import Bounds
 from fairopt.simulation.keeping import State, part_of, prefixed
 from fairopt.simulation.streams import Streams
@@ -50,6 +51,7 @@ class Pool:
         instance = streams.instance
         self._by_kind = instance.demands_by_kind
         self._differ = self._by_kind.shape[1] > 1
+        self._by_resource = self._by_kind[:, 0].T.copy()
         self.demands = _least(instance)
         self.row = np.repeat(np.arange(instance.n_servers), instance.counts.astype(np.int64))
         self.kind = instance.kind_of[self.row]
@@ -63,7 +65,7 @@ class Pool:
         self._many = max(streams.trace.n_tasks, 1)  # no server and no resource holds more tasks
         first = np.concatenate([[0], np.cumsum(instance.counts)])[self.row].astype(np.int64)
         self.closed = np.arange(self.row.size) - first >= streams.cluster.counts[self.row]
-        self._allowed = instance.eligibility
+        self._allowed = instance.eligibility.copy()
         self._tell_total()
         demanded, m = np.asarray((self._by_kind > 0).any(axis=1)), instance.n_server_resources
         self._used = [np.flatnonzero(each) for each in demanded[:, :m]]
@@ -73,6 +75,16 @@ class Pool:
         self.bounds = Bounds(streams, self.row)
         self.most_ever = np.array([self.most(stream) for stream in range(self.demands.shape[0])], np.int64)
         self.bounds.tell_keepings(self.closed)
+
+    @property
+    def only_servers_limit(self) -> bool:
+        """Does nothing but servers limit tasks, and does each task take the same of every server?"""
+        return not (self._differ or self.shared.size or any(map(self.is_limited, range(self.demands.shape[0]))))
+
+    @property
+    def of_kernel(self) -> tuple[FloatArray, IntArray, BoolArray, BoolArray, FloatArray]:
+        """What is free, the row of each server, which are closed, where streams may run, and demands, as `backfill_kernel` reads them."""
+        return self.room.T, self.row, self.closed, self._allowed, self._by_resource
 
     def state(self) -> State:
         """Return the state, for `restore`."""
@@ -150,11 +162,10 @@ class Pool:
             return np.asarray(place.tasks @ self._by_kind[stream, self.kind[place.servers], m:])
         return np.asarray(place.total * self.demands[stream, m:])
 
-    def held(self, stream: int, place: Place) -> FloatArray:
-        """Return what tasks of a stream hold at a place, (resources,)."""
-        if not self._differ:
-            return np.asarray(place.total * self.demands[stream])
-        return np.asarray((place.tasks[:, None] * self._by_kind[stream, self.kind[place.servers]]).sum(axis=0))
+    def held(self, running: FloatArray) -> FloatArray:
+        """Return what running tasks hold, (rows, resources), from the table of them."""
+        each = self._by_kind[running[:, STREAM].astype(np.int64), self.kind[running[:, SERVER].astype(np.int64)]]
+        return np.asarray(running[:, TASKS, None] * each)
 
     def is_limited(self, stream: int) -> bool:
         """Do limits count this stream?"""
@@ -210,13 +221,11 @@ class Pool:
         of_servers = np.asarray((amounts[~self.closed] if self._some_closed else amounts).sum(axis=0))
         return np.concatenate([of_servers, shared]) if shared.size else of_servers
 
-    def released(self, room: FloatArray, streams: list[int], places: list[Place]) -> None:
-        """Add what tasks of these streams hold at these places to room."""
-        servers = np.concatenate([place.servers for place in places])
-        tasks = np.concatenate([place.tasks for place in places])
-        each = self._by_kind[np.repeat(streams, [place.servers.size for place in places]), self.kind[servers]]
+    def released(self, room: FloatArray, running: FloatArray, held: FloatArray) -> None:
+        """Add to room what running tasks hold, (rows, resources), on the servers that the table of them names."""
+        servers = running[:, SERVER].astype(np.int64)
         for r in range(room.shape[1]):
-            room[:, r] += np.bincount(servers, weights=tasks * each[:, r], minlength=room.shape[0])
+            room[:, r] += np.bincount(servers, weights=held[:, r], minlength=room.shape[0])
 
     @property
     def open_capacity(self) -> FloatArray:
