@@ -24,7 +24,7 @@ import numpy.typing as npt
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
 from fairopt.instance.rules import Sense
 from fairopt.instance.tolerances import SAME
-from fairopt.program.goals import Equilibrium, Goal, Separate
+from fairopt.program.goals import Equilibrium, Goal, Leximin, Separate
 from fairopt.program.kept_parts import BROKEN, KeptParts, KeptRow
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.objective import Feature, Objective
@@ -232,6 +232,13 @@ class Program(ShowsItself):
             object.__setattr__(self, "_largest", best)
         assert self._largest is not None
         return self._largest
+
+    def with_tasks(self, tasks: FloatArray, weights: FloatArray) -> Program:
+        """Return a leximin with these numbers in the limits on tasks that users have, and with these weights, both (users,)."""
+        rows = self.limits.kinds == LimitKind.TASKS
+        bounds = self.limits.bounds.copy()
+        bounds[rows] = tasks[self.limits.keys[rows, 0]]
+        return replace(self, limits=self.limits.with_bounds(bounds), goal=Leximin(weights))
 
     def keeping(self, kept: KeptParts | None) -> Program:
         """Return the program in which queues keep these parts, with the rows to begin with."""

@@ -18,7 +18,8 @@ at those, too, at which only other streams have tasks.
 >>> divided(np.array([1.0, 4.0]), np.array([0, 1, 1]))
 array([1., 2., 2.])
 
-A leximin starts from the last solution (`fairopt.solvers.RepeatedLevels`). Each allocation has its own certificate.
+A leximin starts from the last solution (`fairopt.solvers.RepeatedLevels`), or its closed form is computed anew. Each allocation has its
+own certificate.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ import numpy as np
 from fairopt.certificate import Certificate, allocation_excess, certify
 from fairopt.errors import FairoptError
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
-from fairopt.instance.tolerances import FITS, ROUNDING
+from fairopt.instance.tolerances import CERTIFIED, FITS, ROUNDING
 from fairopt.models import Notion
 from fairopt.models.share_notion import ShareNotion
-from fairopt.program import LimitKind, Program
+from fairopt.program import LimitKind, Program, Solution
 from fairopt.solvers import RepeatedLevels, choose
+from fairopt.solvers.backend import Backend, Deadline
 
 __all__ = ["Repeated", "divided", "in_turn", "of_all_moments", "still_exact"]
 
@@ -76,10 +78,10 @@ def in_turn(guarantees: FloatArray, owner: IntArray, tasks: FloatArray) -> Float
 
 
 class Repeated:
-    """Allocations to all streams that start from the last solution. Streams without tasks have the task limit 0."""
+    """Allocations to all streams by one program, whose numbers change. Streams without tasks have the task limit 0."""
 
-    def __init__(self, instance: Instance, program: Program, at_rest: bool) -> None:
-        self.instance, self.program, self.levels = instance, program, RepeatedLevels(program)
+    def __init__(self, instance: Instance, program: Program, levels: RepeatedLevels | _ClosedForm, at_rest: bool) -> None:
+        self.instance, self.program, self.levels = instance, program, levels
         self.only_capacity = (
             at_rest and not instance.differs_by_server and bool(np.isin(program.limits.kinds, (LimitKind.CAPACITY, LimitKind.TASKS)).all())
         )
@@ -96,11 +98,13 @@ class Repeated:
         try:
             notion.check(instance, "rdm")
             program = notion.formulate(instance, sharing="rdm", integral=False)
-            if not RepeatedLevels.suits(program) or choose(program, None).name != "highs":
+            engine = choose(program, None)
+            if not RepeatedLevels.suits(program) or engine.name not in ("highs", "water-filling"):
                 return None
         except FairoptError:  # which solving the first moment says
             return None
-        return cls(instance.replace(tasks=None), program, at_rest)
+        levels = RepeatedLevels(program) if engine.name == "highs" else _ClosedForm(program, engine)
+        return cls(instance.replace(tasks=None), program, levels, at_rest)
 
     def solve(self, limits: FloatArray, weights: FloatArray) -> tuple[FloatArray, Certificate]:
         """Return tasks, (streams, rows), and their certificate, as `fairopt.solve` computes it."""
@@ -121,3 +125,15 @@ class Repeated:
         tasks = limits[:, None] * self.part
         missed = np.divide(np.abs(tasks.sum(axis=1) - limits), limits, out=np.zeros(limits.size), where=limits > 0)
         return tasks, Certificate(allocation_excess(self.instance, tasks, "rdm"), float(missed.max()), 0.0)
+
+
+class _ClosedForm:
+    """Leximins that need no start, by the engine that has their closed form."""
+
+    def __init__(self, program: Program, engine: Backend) -> None:
+        self._program, self._engine = program, engine
+
+    def solve_again(self, tasks: FloatArray, weights: FloatArray) -> tuple[Program, Solution]:
+        """Return the program with these tasks and weights, (users,), and its solution."""
+        program = self._program.with_tasks(tasks, weights)
+        return program, self._engine.solve(program, tolerance=CERTIFIED, deadline=Deadline(None))

@@ -51,8 +51,6 @@ class RepeatedLevels:
         goal = program.goal_as(Leximin)
         self.weights = self.weights_of_programs = goal.weights
         problem = LevelProblem.of(program, goal)
-        self.task_rows = np.flatnonzero(program.limits.kinds == LimitKind.TASKS)
-        self.task_users = program.limits.keys[self.task_rows, 0]
         self.programs = LevelPrograms(problem, Deadline(None))
         if problem.members.any():
             self.programs.prepare(Course.together(problem.members), problem.first_unit())
@@ -78,10 +76,8 @@ class RepeatedLevels:
         NoSolution
             HiGHS did not find one. This model should not be used any more.
         """
-        programs, limits = self.programs, self.programs.problem.program.limits
-        bounds = limits.bounds.copy()
-        bounds[self.task_rows] = tasks[self.task_users]
-        program = replace(programs.problem.program, limits=limits.with_bounds(bounds), goal=Leximin(weights))
+        programs = self.programs
+        program = programs.problem.program.with_tasks(tasks, weights)
         self.weights = weights.copy()
         found = self._from_kept(tasks)
         if found is not None:

@@ -26,8 +26,9 @@ from fairopt.cli import app
 from fairopt.commands.console import work
 from fairopt.models import Sharing
 from fairopt.models.drfh import DRFH
-from fairopt.program import LimitKind, Limits, Program
+from fairopt.program import LimitKind, Limits, Program, Solution
 from fairopt.solvers import RepeatedLevels
+from fairopt.solvers.water_filling import WaterFilling
 
 CRITERIA = ("drfh", "asset", "cdrf", "tsf", "psdsf", "rpsdsf")
 PLACEMENTS = ("first-fit", "best-fit", "worst-fit", "joint")
@@ -255,16 +256,31 @@ def test_the_fluid_at_a_moment_is_the_exact_allocation(notion: str) -> None:
     np.testing.assert_allclose(found.ended, fo.solve(cluster, notion).tasks_per_user / 10, rtol=1e-6)
 
 
-def test_what_starts_where_the_last_one_ended_is_what_starts_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Users of several shapes, whose weights are divided anew as these come and go, servers that are away: the ends of all jobs."""
+@pytest.mark.parametrize("alike", [False, True])
+def test_what_starts_where_the_last_one_ended_is_what_starts_anew(alike: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Users of several shapes, whose weights are divided anew as these come and go, servers that are away: the ends of all jobs.
+
+    Where servers are alike, the leximin has a closed form, and two resources have a level each.
+    """
     rng = np.random.default_rng(2)
-    cluster = fo.Instance(rng.uniform(1, 9, (4, 2)), np.ones((5, 2)), weights=[1, 1, 2, 3, 1], counts=[3, 1, 2, 5])
-    user, shapes = rng.integers(0, 5, 60), rng.uniform(0.05, 1, (4, 2))
+    capacities = np.ones((4, 1)) * [3.0, 9.0] if alike else rng.uniform(1, 9, (4, 2))
+    cluster = fo.Instance(capacities, np.ones((5, 2)), weights=[1, 1, 2, 3, 1], counts=[3, 1, 2, 5])
+    user, shapes = rng.integers(0, 5, 60), rng.uniform(0.05, 1, (4, 2)) * [[1, 1], [1, 1], [0, 1], [1, 0]]
     trace = fo.Trace(
         [cluster.users[n] for n in user], np.sort(rng.integers(0, 30, 60)), rng.integers(1, 90, 60), shapes[rng.integers(0, 4, 60)],
-        rng.uniform(1, 9, 60), eligibility=rng.random((60, 4)) < 0.8, events=[(9, "remove", "server-1", 2), (20, "add", "server-1", 2)],
+        rng.uniform(1, 9, 60), eligibility=(rng.random((60, 4)) < 0.8) | alike,
+        events=[(9, "remove", "server-1", 2), (20, "add", "server-1", 2)],
     )  # fmt: skip
+    closed = []
+    solve = WaterFilling.solve
+
+    def counted(engine: WaterFilling, program: Program, **how: Any) -> Solution:
+        closed.append(program)
+        return solve(engine, program, **how)
+
+    monkeypatch.setattr(WaterFilling, "solve", counted)
     found = fo.simulate(trace, cluster, "drfh")
+    assert len({each.n_pairs for each in closed}) == alike  # one program for all moments
     monkeypatch.setattr("fairopt.simulation.repeated._MOST_PAIRS", -1)
     anew = fo.simulate(trace, cluster, "drfh")
     np.testing.assert_allclose(found.finished, anew.finished, rtol=1e-7)
