@@ -246,9 +246,6 @@ class HighsModel:
         rest.valid = rest.alien = True  # it may have too many or too few basic variables: HiGHS makes it complete
         self._highs.setBasis(rest)
 
-    def guess(self, x: FloatArray) -> None:
-        """Leave out a whole point: without it HiGHS mostly finds better ones sooner. Searches near a point begin with `start_at`."""
-
     def start_at(self, x: FloatArray) -> None:
         """Give a whole point from which branch and cut starts."""
         import highspy

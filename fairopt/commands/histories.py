@@ -25,7 +25,6 @@ from fairopt.commands.options import (
     Sharing,
     at_least_one,
     counts,
-    read_instance,
     read_period,
     with_rules,
 )
@@ -200,7 +199,7 @@ def history(
         f"judging {log[0]}",
         lambda: fo.history(
             log if len(log) > 1 else log[0],
-            read_instance(cluster, changes, rules) if rules and cluster is not None else cluster,
+            cluster,
             with_rules([notion], guarantees, queue_share, counts(resource_weights, only))[0],
             nodes=nodes,
             associations=associations,
@@ -210,7 +209,8 @@ def history(
             moments="all" if moments == "all" else None if moments is None else int(moments),
             users=owners,
             timezone=timezone,
-            changes=() if rules else changes or (),
+            changes=changes or (),
+            rules=rules or (),
             seed=seed,
             resume=resume,
             lenient=lenient,

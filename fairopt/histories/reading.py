@@ -12,7 +12,7 @@ from fairopt.files import beginning, first_line
 from fairopt.formats import load
 from fairopt.histories.job_log import JobLog
 from fairopt.instance import Instance, require_instance
-from fairopt.instance.packing_rules import as_limits
+from fairopt.instance.packing_rules import REWRITE, as_limits
 from fairopt.tables import BOOKS
 from fairopt.wording import joined
 
@@ -33,14 +33,18 @@ USERS = {
 }
 
 
-def read_cluster(cluster: Instance | str | os.PathLike[str], changes: Mapping[str, Any] | Sequence[str] = ()) -> Instance:
-    """Return a cluster, of an instance or of the path of its file, with changes to the file."""
+def read_cluster(
+    cluster: Instance | str | os.PathLike[str], changes: Mapping[str, Any] | Sequence[str] = (), rules: Sequence[str] = ()
+) -> Instance:
+    """Return a cluster, of an instance or of the path of its file, with changes to the file and rules beside its own, as limits."""
     if isinstance(cluster, str | os.PathLike):
         cluster = load(cluster, changes=changes)
     elif changes:
         raise InvalidInstance("changes are for the file of a cluster, and there is an instance; change it before, with Instance.replace")
     require_instance(cluster)
-    return as_limits(cluster, "a history", tasks_of_others=True)
+    if rules:
+        cluster = cluster.replace(rules=[*cluster.rules, *rules])
+    return as_limits(cluster, "a history", instead=REWRITE, tasks_of_others=True)
 
 
 def cluster_of_log(

@@ -67,6 +67,7 @@ def history(
     users: str | None = None,
     timezone: str | None = None,
     changes: Mapping[str, Any] | Sequence[str] = (),
+    rules: Sequence[str] = (),
     seed: int = 0,
     resume: str | os.PathLike[str] | None = None,
     keep: str | os.PathLike[str] | None = None,
@@ -117,6 +118,8 @@ def history(
         The time zone of local times, such as "Europe/Berlin", for logs in which clocks change.
     changes : mapping or sequence of str, optional
         Changes to the file of the cluster, as for `fairopt.load`.
+    rules : sequence of str, optional
+        Limits on tasks beside those of the cluster, such as ``"x[alice] + 2 * x[bob] <= 8"``.
     seed : int
         Of random moments.
     resume : path, optional
@@ -158,7 +161,7 @@ def history(
         cluster, places, told = cluster_of_log(log, nodes=nodes, associations=associations, licenses=licenses, users=users, lenient=lenient)
     elif nodes is not None or licenses is not None:
         raise InvalidInstance("there are a cluster and exports of one (nodes, licenses); give either")
-    instance = read_cluster(cluster, changes)
+    instance = read_cluster(cluster, changes, rules)
     if associations is not None and nodes is None:
         instance, told = associated(log, instance, associations, users)
     jobs = read_log_file(log, instance, users=users, timezone=timezone, lenient=lenient, places=places)
@@ -211,7 +214,8 @@ def history(
         question=plain(
             {
                 "notion": notion, "windows": [(setting.log.clock.iso(a), setting.log.clock.iso(b)) for a, b in periods], "every": every,
-                "moments": judged.most or "all", "users": users, "timezone": timezone, "changes": changes, "seed": seed, "lenient": lenient,
+                "moments": judged.most or "all", "users": users, "timezone": timezone, "changes": changes, "rules": rules, "seed": seed,
+                "lenient": lenient,
             }
         ),
     )  # fmt: skip

@@ -26,16 +26,22 @@ from fairopt.wording import brief
 if TYPE_CHECKING:
     from fairopt.instance.instance import Instance
 
-__all__ = ["as_limits"]
+__all__ = ["REWRITE", "as_limits"]
+
+SOLVE = "use fairopt.solve, or leave the rule out"
+REWRITE = "write such a rule, or leave this one out"
+"""What to do where `fairopt.solve` does not answer the question."""
 
 
-def as_limits(instance: Instance, who: str, *, tasks_of_others: bool = False) -> Instance:
+def as_limits(instance: Instance, who: str, *, instead: str = SOLVE, tasks_of_others: bool = False) -> Instance:
     """Return the instance with its rules as named limits; itself where it has none.
 
     Parameters
     ----------
     who : str
         Keeps limits, and no other rules: the subject of the message.
+    instead : str
+        What to do about a rule that is no limit.
     tasks_of_others : bool
         Do the tasks come from elsewhere, with demands of their own? Then a rule about amounts must count one resource, everywhere alike.
 
@@ -54,18 +60,18 @@ def as_limits(instance: Instance, who: str, *, tasks_of_others: bool = False) ->
     taken = {limit.name for limit in instance.limits}
     limits = []
     for number, row in enumerate(rule_rows(instance), 1):
-        made = _limit(instance, row, _free_name(row, number, taken), who, tasks_of_others)
+        made = _limit(instance, row, _free_name(row, number, taken), (who, instead), tasks_of_others)
         taken.add(made.name)
         limits.append(made)
     return instance.replace(rules=[], limits=[*instance.limits, *limits])
 
 
-def _limit(instance: Instance, row: RuleRow, name: str, who: str, tasks_of_others: bool) -> Limit:
-    """Return a rule as a limit."""
-    rule = row.rule
+def _limit(instance: Instance, row: RuleRow, name: str, refusal: tuple[str, str], tasks_of_others: bool) -> Limit:
+    """Return a rule as a limit; a refusal names who keeps limits alone, and what to do."""
+    (who, instead), rule = refusal, row.rule
     parts, bound = row.parts, rule.bound * row.sign
     if not row.is_limit:
-        _refuse(row, _why(row), who)
+        _refuse(row, who, instead)
     first = parts[0]
     works = any(part.work for part in parts) and instance.speeds_given is not None
     alike = len({(part.factor, part.resource, part.servers.tobytes()) for part in parts}) == 1 and not works
@@ -132,8 +138,8 @@ def _why(row: RuleRow) -> str:
     return "lets more tasks of one allow more of another" if min(factors) < 0 else "allows less than nothing"
 
 
-def _refuse(row: RuleRow, why: str, who: str) -> NoReturn:
+def _refuse(row: RuleRow, who: str, instead: str) -> NoReturn:
     raise Unsupported(
-        f'the rule "{brief(row.rule.text)}" {why}, and {who} keeps only rules that are limits, such as x[a] + 2 * x[b] <= 8; '
-        "use fairopt.solve, or leave the rule out"
+        f'the rule "{brief(row.rule.text)}" {_why(row)}, and {who} keeps only rules that are limits, such as x[a] + 2 * x[b] <= 8; '
+        f"{instead}"
     )

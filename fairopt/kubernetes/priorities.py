@@ -4,6 +4,7 @@
 other division is undone. So the pods of an owner that have another priority than pods without a class are in a queue of another tier
 within that of the owner, ``shop/priority:high``. A class with ``preemptionPolicy: Never`` goes first without stopping anybody: it is a
 tier, too, and its pods that wait are counted in a note. The classes ``system-...`` of the cluster's own pods make no tiers by themselves.
+Where owners are priority classes, their own queues are in these tiers.
 
 The priority of a pod is in its ``spec``; of one that does not say it, that of its class, in a PriorityClass of the manifests. Queues of
 Kueue, Volcano, KAI and YuniKorn order the work inside a queue by its priority: that, and priorities that are not known, is noted.
@@ -62,7 +63,7 @@ def with_tiers(
     values = _values(classes)
     priorities = [_priority(pod, values) for pod in pods]
     different = {rank for pod, rank in zip(pods, priorities, strict=True) if not _is_of_system(pod)}
-    if users == "priority" or (len(ranked) < 2 and len(different) < 2):
+    if len(ranked) < 2 and len(different) < 2:
         return unchanged
     known = None not in different and not of_system
     if not known:
@@ -83,19 +84,23 @@ def with_tiers(
     found: list[str] = []
     queues, new = [] if forest is None else list(forest.queues), dict[str, Queue]()
     there = {queue.name for queue in queues}
+    tiers = [0 if rank is None else ranks.index(rank) - usual for rank in priorities]
+    lowest = dict[str, int]()  # of the pods of each owner, where owners are classes
+    if users == "priority" and places is None:
+        for pod, tier in zip(pods, tiers, strict=True):
+            lowest[pod.owner] = min(tier, lowest.get(pod.owner, tier))
     for j, pod in enumerate(pods):
         own = pod.owner if places is None else places[j]
         if own not in there:
-            queues.append(Queue(own))
+            queues.append(Queue(own, tier=lowest.get(own, 0)))
             there.add(own)
-        rank = priorities[j]
-        tier = 0 if rank is None else ranks.index(rank) - usual
-        name = f"{own}/priority:{names[rank] or figure(rank or 0.0)}" if tier else own
+        rank, tier = priorities[j], tiers[j] - lowest.get(own, 0)
+        name = f"{own}/priority:{(not lowest and names[rank]) or figure(rank or 0.0)}" if tier else own
         if tier and name not in new:
             new[name] = Queue(name, own, tier=tier)
         found.append(name)
-    tiers = joined([f"{names[rank] or 'no class'} {figure(rank)}" for rank in reversed(ranks)], _MOST)
-    account.note(f"pods differ in priority ({tiers}): those of a higher one are in a higher tier, as they start first, and may stop others")
+    some = joined([f"{names[rank] or 'no class'} {figure(rank)}" for rank in reversed(ranks)], _MOST)
+    account.note(f"pods differ in priority ({some}): those of a higher one are in a higher tier, as they start first, and may stop others")
     patient = _of_patient(pods, classes)
     if patient:
         account.note(

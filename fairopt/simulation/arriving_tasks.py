@@ -42,7 +42,7 @@ from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, require_instance
 from fairopt.instance.aggregation import number_distinct
 from fairopt.instance.by_server import as_given, counted_amounts
-from fairopt.instance.packing_rules import as_limits
+from fairopt.instance.packing_rules import REWRITE, as_limits
 from fairopt.instance.tolerances import FITS, SAME
 from fairopt.processes.crew import check_workers, run
 from fairopt.results import plain
@@ -126,7 +126,7 @@ def arrivals(
     """
     began = time.perf_counter()
     require_instance(instance)
-    given, instance = instance, as_limits(instance, "the placement of arriving tasks")
+    given, instance = instance, as_limits(instance, "the placement of arriving tasks", instead=REWRITE)
     measured, carded = _checked(instance, resource, cards, until, step)
     chosen = {name: check_arrivals(instance, placement, carded) for name, placement in map(read_placement, placements)}
     numbers = list(dict.fromkeys(seeds))

@@ -169,9 +169,14 @@ def _following_of(word: str, options: dict[str, Any]) -> Following:
         strength = np.nan
     if not (np.isfinite(strength) and strength >= 0):
         raise Unsupported(f'follow is "{options["follow"]}"; say how much the past counts, a number >= 0: drfh:follow=0.5:half_life=7d')
-    return Following(
-        notion_of(word, **rest), strength, seconds_of(options.get("half_life", "inf")), _period_of(options), usage == "resource"
-    )
+    notion = notion_of(word, **rest)
+    if usage == "resource" and not notion.weights_per_resource:
+        takers = " or ".join(f'"{name}"' for name, kind in NOTIONS.items() if kind.weights_per_resource)
+        raise Unsupported(
+            f'"{word}" takes one weight for each user, and :usage=resource gives a user a weight for each resource; leave :usage=resource '
+            f"out, or use {takers}"
+        )
+    return Following(notion, strength, seconds_of(options.get("half_life", "inf")), _period_of(options), usage == "resource")
 
 
 def _asynchronous_of(word: str, options: dict[str, Any]) -> Asynchronous:

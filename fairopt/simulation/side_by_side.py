@@ -14,7 +14,7 @@ import numpy as np
 from fairopt.errors import Unsupported
 from fairopt.files.stores import Store
 from fairopt.instance import Instance, require_instance
-from fairopt.instance.packing_rules import as_limits
+from fairopt.instance.packing_rules import REWRITE, as_limits
 from fairopt.processes.crew import Crew, check_workers
 from fairopt.registry import contents
 from fairopt.results import plain
@@ -193,7 +193,7 @@ class Asked:
     ) -> Asked:
         """Return what is asked, with the defaults that `compare_over_time` says, and rules as the limits that they are."""
         require_instance(cluster)
-        cluster = as_limits(cluster, "a simulation", tasks_of_others=True)
+        cluster = as_limits(cluster, "a simulation", instead=REWRITE, tasks_of_others=True)
         length = float(trace.submit[-1] - trace.submit[0]) if isinstance(trace, Trace) else 0.0
         for word, value in (("step", step), ("window", window)):
             if value is not None:

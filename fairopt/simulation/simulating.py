@@ -54,7 +54,7 @@ from fairopt.files import read_bytes
 from fairopt.files.stores import Store
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.instance.by_server import refuse_by_server
-from fairopt.instance.packing_rules import as_limits
+from fairopt.instance.packing_rules import REWRITE, as_limits
 from fairopt.models import FinishTime, Notion
 from fairopt.registry import line_at_fault
 from fairopt.results import plain
@@ -193,7 +193,7 @@ def simulate(
     if not isinstance(trace, Trace):
         raise InvalidInstance(f"expected a Trace, got {type(trace).__name__}; build one with fairopt.Trace or fairopt.load_trace")
     require_instance(cluster)
-    cluster = as_limits(cluster, "a simulation", tasks_of_others=True)
+    cluster = as_limits(cluster, "a simulation", instead=REWRITE, tasks_of_others=True)
     if np.isfinite(cluster.parallelism).any():  # also for servers that are added later
         raise Unsupported(
             "a simulation cannot limit how many servers a user is on at once; "

@@ -28,7 +28,7 @@ import scipy.sparse as sp
 from fairopt.certificate import Certificate
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, require_instance
-from fairopt.instance.packing_rules import as_limits
+from fairopt.instance.packing_rules import REWRITE, as_limits
 from fairopt.instance.tolerances import CERTIFIED, TINY
 from fairopt.models.share_notion import ShareNotion
 from fairopt.program import Feature, Leximin, LimitKind, Limits, Program
@@ -124,7 +124,7 @@ def period_bound(
     [100.0, 100.0]
     """
     require_instance(cluster)
-    cluster = as_limits(cluster, "the bound of a period", tasks_of_others=True)
+    cluster = as_limits(cluster, "the bound of a period", instead=REWRITE, tasks_of_others=True)
     check_seconds("until", until)
     check_whole_number("intervals", intervals, 1, meaning=", into which the period is cut")
     _, chosen = read_notion(notion)

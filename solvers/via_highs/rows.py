@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,14 +11,11 @@ import scipy.sparse as sp
 from fairopt.instance import FloatArray, IntArray
 from fairopt.solvers.highs_model import HighsModel, Outcome
 
-__all__ = ["Maker", "Model", "Rows"]
+__all__ = ["Maker", "Model", "Rows", "begin"]
 
 
 class Model(Protocol):
     """A model that is solved, and perhaps once more: that of HiGHS, or of a solver that another engine reaches."""
-
-    def guess(self, x: FloatArray) -> None:
-        """Give a whole point from which the search may start; a solver that takes none leaves it out."""
 
     def run(self, time_limit: float) -> Outcome:
         """Solve."""
@@ -28,6 +25,20 @@ class Model(Protocol):
 
     def forget(self) -> None:
         """Drop the last answer."""
+
+
+@runtime_checkable
+class Guided(Model, Protocol):
+    """A model whose search may start from a whole point. HiGHS mostly finds better points sooner without one, so its model is none."""
+
+    def guess(self, x: FloatArray) -> None:
+        """Give the point; a solver that takes none leaves it out."""
+
+
+def begin(model: Model, start: Callable[[], FloatArray]) -> None:
+    """Give a whole point to a model that begins with one; it is computed for such a model alone."""
+    if isinstance(model, Guided):
+        model.guess(start())
 
 
 Maker: TypeAlias = Callable[..., Model]

@@ -17,7 +17,7 @@ from fairopt.instance.tolerances import FITS, TINY
 from fairopt.program import Feature, LimitKind, Program, Solution
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import HighsModel, Outcome, solved
-from fairopt.solvers.via_highs.rows import Maker, Rows
+from fairopt.solvers.via_highs.rows import Maker, Rows, begin
 from fairopt.solvers.via_highs.settings import SETTINGS
 from fairopt.solvers.via_highs.whole_tasks import Outcomes
 
@@ -92,7 +92,7 @@ class _Pairs:
             raise self.deadline.passed({} if best is None else self.known(best))
         model = self.rows()[0].model(goal)
         if best is not None:
-            model.guess(best)
+            begin(model, best.copy)
         outcome = model.run(self.deadline.left)
         if outcome.status is Status.INFEASIBLE:
             raise NoSolution("no whole tasks obey the rules", {"infeasible": True})

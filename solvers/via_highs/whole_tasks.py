@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
@@ -29,7 +30,7 @@ from fairopt.program import Feature, Program, Solution, Stage
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_model import HighsModel, Outcome, Status, solved
 from fairopt.solvers.via_highs.identical_servers import Totals
-from fairopt.solvers.via_highs.rows import Maker, Rows
+from fairopt.solvers.via_highs.rows import Maker, Rows, begin
 from fairopt.solvers.via_highs.settings import SETTINGS
 from fairopt.solvers.via_highs.whole_starts import WholeStarts
 
@@ -68,7 +69,7 @@ def _total(program: Program, deadline: Deadline, branch_and_cut: Maker = HighsMo
             bound = min(bound, float(value @ divisible.x[: y.size]) * (1 + FITS))
         model = rows.model(goal_of)
         if not totals.cuts:  # which have columns of their own, and which the best tasks may break
-            model.guess(totals.gathered(best))
+            begin(model, partial(totals.gathered, best))
         outcome = model.run(deadline.left)
         runs, iterations = runs + 1, iterations + outcome.iterations
         found = np.isfinite(outcome.gap)  # are there totals to relate the bound to
@@ -308,7 +309,7 @@ class Outcomes:
             if light and not rounds:
                 model.set_options(mip_rel_gap=SETTINGS.light)
             if not light and not rounds and not self.totals.cuts:
-                model.guess(self._start(position, worth, [each * scale for each in needs[1:]]))
+                begin(model, partial(self._start, position, worth, [each * scale for each in needs[1:]]))
             outcome = model.run(self.deadline.left)
             self.runs += 1
             self.iterations += outcome.iterations

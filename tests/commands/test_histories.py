@@ -157,5 +157,14 @@ def test_a_rule_that_is_a_limit_holds_and_others_are_refused(files: list[str]) -
     ruled = json.loads(run(*files, "--rule", "x[A] <= 2", "--json"))
     fo.save(fo.load(files[3]).replace(limits=[fo.Limit("two", 2, users=["A"])]), files[3])
     assert ruled["owners"] == json.loads(run(*files, "--json"))["owners"]
-    assert "keeps only rules that are limits" in run(*files, "--rule", "x[A] >= 2", status=2)
+    refused = " ".join(run(*files, "--rule", "x[A] >= 2", status=2).split())
+    assert "a history keeps only rules that are limits, such as x[a] + 2 * x[b] <= 8; write such a rule, or leave this one out" in refused
     assert "--rule: it is about the users of --cluster" in run(*files[:2], "--rule", "x[A] <= 2", status=2).replace("│ ", "")
+
+
+def test_the_question_has_the_changes_and_the_rules(files: list[str]) -> None:
+    """Together as alone: what was judged can be asked again."""
+    fo.save(fo.Instance([[8, 32]], [[1, 1]] * 3, resources=["cpu", "memory"], users=["A", "B", "[bold]"]), files[3])
+    change, rule = ["--set", "users.A.weight=3"], ["--rule", "x[A] <= 2"]
+    asked = [json.loads(run(*files, *words, "--json"))["question"] for words in (change, rule, change + rule)]
+    assert [(each["changes"], each["rules"]) for each in asked] == [(change[1:], []), ([], rule[1:]), (change[1:], rule[1:])]

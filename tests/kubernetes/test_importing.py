@@ -300,11 +300,11 @@ def test_the_order_of_the_export_does_not_matter(cluster: tuple[list[dict[str, A
 
 
 def test_priorities_are_said() -> None:
-    """Priorities that are not known; those of the system are no matter, nor are owners that are classes."""
+    """Priorities that are not known; those of the system are no matter. Owners that are classes say it, too."""
     pods = [pod("a", priorityClassName="high"), pod("b"), pod("c"), pod("d", priorityClassName="system-node-critical")]
-    said = [note for note in imported([node("n")], pods).notes if "priority classes" in note]
-    assert [note.partition(":")[0] for note in said] == ["pods have different priority classes (no class 2 and high 1)"]
-    assert not any("priority" in note for note in imported([node("n")], pods, users="priority").notes)
+    for users in ("namespace", "priority"):
+        said = [note for note in imported([node("n")], pods, users=users).notes if "priority classes" in note]
+        assert [note.partition(":")[0] for note in said] == ["pods have different priority classes (no class 2 and high 1)"]
     alone = imported([node("n")], pods[1:])
     assert not any("priority" in note for note in alone.notes)
     assert not any(queue.tier for queue in alone.instance.queues)
@@ -363,3 +363,25 @@ def test_priorities_of_pods_are_tiers(tmp_path: Path, by_pods: bool) -> None:
     beside = imported([node("n", "10")], pods, queues=manifests)
     assert not any(queue.tier for queue in beside.instance.queues)
     assert any("inside a queue; an instance treats them alike" in note for note in beside.notes)
+
+
+def test_owners_that_are_priority_classes_are_in_tiers(tmp_path: Path) -> None:
+    """10 CPUs: 6 for the pods of high, 4 for those without a class, none for low. A class that got another value has a tier for each."""
+    manifests = tmp_path / "classes.yaml"
+    manifests.write_text(CLASSES)
+    pods = [
+        pod(f"{name}-{k}", **({"priorityClassName": name} if name else {}))
+        for name, n in [("high", 6), ("", 9), ("low", 9)]
+        for k in range(n)
+    ]
+    found = imported([node("n", "10")], pods, users="priority", queues=manifests)
+    assert {queue.name: queue.tier for queue in found.instance.queues} == {"high": 1, "(no class)": 0, "low": -1}
+    answer = fo.solve(found.instance, "drfh").tasks_per_user
+    assert dict(zip(found.instance.queue_of, answer, strict=True)) == pytest.approx({"high": 6, "(no class)": 4, "low": 0}, abs=1e-6)
+    assert any(note.startswith("pods differ in priority (high 1,000, no class 0 and low -10)") for note in found.notes)
+    pods[0]["spec"]["priority"] = 2000
+    changed = imported([node("n", "10")], pods, users="priority", queues=manifests)
+    assert {queue.name: (queue.parent, queue.tier) for queue in changed.instance.queues if "high" in queue.name} == {
+        "high": (None, 1),
+        "high/priority:2,000": ("high", 1),
+    }

@@ -12,6 +12,7 @@ from support.command_line import flat, run
 import fairopt as fo
 from fairopt.simulation.billing import billed, billing_of
 from fairopt.simulation.past_usage import past_usage
+from fairopt.simulation.plans import scheduler_of
 
 SSHARE = """Account|User|RawShares|NormShares|RawUsage|EffectvUsage|FairShare
 root||||1000||
@@ -255,3 +256,14 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert 'billing: the cluster has no resource "gpu"' in message
     message = flat(run(*line, "--scheduler", "fifo", "--scheduler", "drfh:best-fit", status=2).stderr)
     assert "usage and billing are for schedulers with a memory" in message.replace("--usage and --billing", "usage and billing")
+
+
+@pytest.mark.parametrize(("word", "taken"), [("tsf", False), ("psdsf", False), ("drf", True), ("drfh", True)])
+def test_a_weight_for_each_resource_is_refused_where_the_scheduler_is_named(word: str, taken: bool) -> None:
+    """Not when the first job comes: before the trace and the cluster are looked at."""
+    spec = f"{word}:follow=1:period=5:usage=resource"
+    if taken:
+        assert scheduler_of(spec)[0] == spec
+        return
+    with pytest.raises(fo.Unsupported, match=f'^"{word}" takes one weight for each user, .*leave :usage=resource out, or use "drf"'):
+        scheduler_of(spec)

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from fairopt.solvers.highs_model import HighsModel, Outcome
-from fairopt.solvers.via_highs.rows import Maker
+from fairopt.solvers.via_highs.rows import Maker, begin
 
 __all__ = ["agrees_with_highs"]
 
@@ -42,5 +42,5 @@ def agrees_with_highs(maker: Maker, seed: int, whole: int = 3) -> None:
 def _run(maker: Maker, cost: Any, upper: Any, matrix: Any, *rows: Any, whole: int, start: Any = ()) -> Outcome:
     model = maker(cost, np.zeros(4), upper, matrix, *rows, integral=np.arange(whole), tolerance=1e-9)
     if len(start):
-        model.guess(start)
+        begin(model, lambda: np.asarray(start, float))
     return model.run(np.inf)

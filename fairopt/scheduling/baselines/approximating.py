@@ -49,7 +49,7 @@ def approximate(
     if instance.is_tree:
         raise Unsupported(
             f'"{baseline.name}" divides among a flat list of users, and the instance has queues, guarantees or weights of 0; '
-            'use fairopt.solve or a greedy schedule such as "drfh:best-fit", or leave these out'
+            f'use "{chosen.name}" itself or a greedy schedule such as "drfh:best-fit", or leave these out'
         )
     case = Case.of(instance, chosen, how)
     formulated = time.perf_counter()
