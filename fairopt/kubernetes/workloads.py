@@ -8,7 +8,8 @@ KAI states no resources: it asks for the pods and the resources of its status. A
 **JobSet** that is suspended for those of its Jobs; with a queue of Kueue, they are a gang. What has ended asks for nothing, and what
 something else in the export stands for (the Job of a Workload) is not counted twice.
 
-All pods of a gang start together or not at all, which an instance does not have: gangs are counted in a note.
+All pods of a gang start together or not at all, which an instance does not have: gangs are counted in a note. How many of the pods of one
+request start with their gang at least follows from its minimum: all but those that the gang can do without.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def with_work(parts: Sequence[Part], pods: Sequence[Pod], owner: _Owner, account
     """Return the pods, in the queues of their PodGroups, and those that objects ask for and that are not listed."""
     if not parts:
         return list(pods)
-    pods = _in_queues_of_groups(parts, pods)
+    pods = _in_gangs(parts, _in_queues_of_groups(parts, pods))
     known = {_name(part) for part in parts}
     covered = {key for part in parts if kind_of(part) == _WORKLOAD for key in _owners(part)}
     wishes: list[_Wish] = []
@@ -185,13 +186,15 @@ def _of_volcano_job(part: Part, listed: _Listed, owner: _Owner) -> tuple[str, li
     if phase in _ENDED:
         return f"ended ({phase}): asks for nothing", []
     wishes = []
-    for each in spec["tasks"].items():
+    replicas = [each.get("replicas").number(1.0) for each in spec["tasks"].items()]
+    optional = sum(replicas) - spec.get("minAvailable").number(sum(replicas))
+    waits = not any(space == _space(part) and job == part["metadata"]["name"].text() for space, job, _ in listed.tasks)
+    for each, several in zip(spec["tasks"].items(), replicas, strict=True):
         name = each.get("name").text("")
-        number = each.get("replicas").number(1.0) - listed.tasks[_space(part), part["metadata"]["name"].text(), name]
+        number = several - listed.tasks[_space(part), part["metadata"]["name"].text(), name]
         if number > 0:
-            wishes.append(
-                _Wish(_made(part, each["template"], name, {_VOLCANO_QUEUE: spec.get("queue").text("") or "default"}, number, owner))
-            )
+            pod = _made(part, each["template"], name, {_VOLCANO_QUEUE: spec.get("queue").text("") or "default"}, number, owner)
+            wishes.append(_Wish(_with_gang(pod, part, optional) if waits else pod))
     return ("" if wishes else "its pods are listed"), wishes
 
 
@@ -212,7 +215,8 @@ def _of_group(part: Part, listed: _Listed, owner: _Owner) -> tuple[str, list[_Wi
     if number < 1 or not least:
         return "it says neither minMember nor minResources, and no pod is in it", []
     pod = _made(part, Part({"spec": {"containers": []}}, part.place), "", {_VOLCANO_QUEUE: spec.get("queue").text("")}, number, owner)
-    return "", [_Wish(replace(pod, request=add([pod.request, {resource: int(amount / number) for resource, amount in least.items()}])))]
+    pod = replace(pod, request=add([pod.request, {resource: int(amount / number) for resource, amount in least.items()}]))
+    return "", [_Wish(_with_gang(pod, part, 0.0))]
 
 
 def _of_kai_group(part: Part, listed: _Listed, owner: _Owner) -> tuple[str, list[_Wish]]:
@@ -223,6 +227,7 @@ def _of_kai_group(part: Part, listed: _Listed, owner: _Owner) -> tuple[str, list
         return "no pod is in it, and its status does not say what it requests", []
     pod = _made(part, Part({"spec": {"containers": []}}, part.place), "", {_KAI_QUEUE: spec.get("queue").text("")}, number, owner)
     pod = replace(pod, request=add([pod.request, {resource: int(amount / number) for resource, amount in requested.items()}]))
+    pod = pod if running else _with_gang(pod, part, number - _members(part))
     runs = 0.0 if listed.names else running
     return "", [_Wish(replace(pod, number=own), admitted) for own, admitted in ((number - runs, False), (runs, True)) if own > 0]
 
@@ -290,6 +295,33 @@ def _in_queues_of_groups(parts: Sequence[Part], pods: Sequence[Pod]) -> list[Pod
             value = pod.part.value | {"metadata": metadata | {"labels": labels}}
             pod = replace(pod, part=Part(value, pod.part.file, pod.part.above, pod.part.key))
         result.append(pod)
+    return result
+
+
+def _with_gang(pod: Pod, part: Part, optional: float) -> Pod:
+    """Return pods of one request as a part of the gang of an object, which starts without so many ``optional`` pods of any request."""
+    return replace(pod, gang="/".join(_name(part)), least=min(max(pod.number - optional, 0.0), pod.number))
+
+
+def _in_gangs(parts: Sequence[Part], pods: Sequence[Pod]) -> list[Pod]:
+    """Return the pods; those of a PodGroup of which none runs yet are its gang."""
+    groups = {(_space(part), part["metadata"]["name"].text()): part for part in parts if kind_of(part) in _GROUPS and _members(part) > 1}
+    members: dict[tuple[str, str], list[int]] = {}
+    for n, pod in enumerate(pods):
+        if not pod.finished and (key := (pod.space, _group_of(pod))) in groups:
+            members.setdefault(key, []).append(n)
+    result = list(pods)
+    for key, own in members.items():
+        if any(pods[n].node or pods[n].started for n in own):
+            continue
+        optional = sum(pods[n].number for n in own) - _members(groups[key])
+        alike = Counter[tuple[tuple[str, int], ...]]()
+        for n in own:
+            alike[tuple(sorted(pods[n].request.items()))] += int(pods[n].number)
+        for n in own:
+            several = alike[tuple(sorted(pods[n].request.items()))]
+            found = _with_gang(replace(pods[n], number=several), groups[key], optional)
+            result[n] = replace(found, number=pods[n].number, least=found.least * pods[n].number / several)
     return result
 
 

@@ -13,6 +13,7 @@ from kubernetes.test_queues import FLAVORS, GPU, cluster_queue, imported, local_
 
 import fairopt as fo
 
+KAI = "scheduling.run.ai/v2alpha2"
 NAME = "kueue.x-k8s.io/queue-name"
 TEMPLATE = {"spec": {"containers": [{"resources": {"requests": {"cpu": "1", GPU: "1"}}}]}}
 
@@ -291,3 +292,42 @@ def test_no_work_is_left_where_all_queues_are_stopped(tmp_path: Path) -> None:
     text = FLAVORS + cluster_queue("cluster", {"any": "8"}, more="stopPolicy: Hold") + local_queue("lab", "cluster")
     with pytest.raises(fo.InvalidInstance, match="its queue is stopped"):
         imported(tmp_path, text, [pod("p", "lab", gpu="1")])
+
+
+@pytest.mark.parametrize(("system", "mark"), [("volcano", "annotations"), ("kai", "labels")])
+def test_a_gang_beyond_the_limit_of_its_queue_never_starts(tmp_path: Path, system: str, mark: str) -> None:
+    """3 GPUs: 4 pods together do not fit, nor 5 of which 4 must start; 3 do, 4 of which 3 are enough, and 4 of which one runs.
+
+    Of 3 pods of one GPU and one of 9, 3 must start: the large one may be the one that waits, and 3 fit.
+    """
+    api, key = ("scheduling.volcano.sh/v1beta1", "scheduling.k8s.io/group-name") if system == "volcano" else (KAI, "pod-group-name")
+    limit = {"capability": {GPU: 3}} if system == "volcano" else {"resources": {"gpu": {"quota": 0, "limit": 3, "overQuotaWeight": 1}}}
+    queue = thing("Queue", api if system == "volcano" else "scheduling.run.ai/v2", "q", limit)
+    least = {"all": (4, 4), "most": (5, 4), "three": (3, 3), "some": (4, 3), "runs": (4, 4), "mixed": (4, 3)}
+    groups = [thing("PodGroup", api, name, {"minMember": least[name][1], "queue": "q"}) for name in least]
+    pods = []
+    for name, (count, _) in least.items():
+        for k in range(count):
+            made = pod(f"{name}-{k}", "lab", gpu="9" if (name, k) == ("mixed", 3) else "1")
+            made["metadata"][mark] = {key: name}
+            pods.append(made)
+            if (name, k) == ("runs", 0):
+                made["spec"]["nodeName"] = "n"
+    write(tmp_path, nodes=[node("n", 32)])
+    found = imported(tmp_path, "---\n".join(map(yaml.safe_dump, [queue, *groups])), pods)
+    beyond = f"for more {GPU} than all that the queue q may hold, so it can never start"
+    assert left(found) == {"its pods are listed": 6, f"its pods together ask {beyond}": 9, f"asks {beyond}": 1}
+    assert found.instance.tasks.sum() == 3 + 4 + 4 + 3
+    assert "6 gangs start all pods together or none, which is ignored: a relaxation" in found.notes
+
+
+@pytest.mark.parametrize(("least", "starts"), [({}, False), ({"minAvailable": 5}, False), ({"minAvailable": 3}, True)], ids=str)
+def test_a_job_of_volcano_beyond_the_limit_of_its_queue_never_starts(tmp_path: Path, least: dict[str, int], starts: bool) -> None:
+    """3 GPUs and 6 pods of two tasks: all must start, or all but one, 2 of each task at least, or 3, perhaps all of one task."""
+    queue = thing("Queue", "scheduling.volcano.sh/v1beta1", "q", {"capability": {GPU: 3}})
+    tasks = [{"name": name, "replicas": 3, "template": TEMPLATE} for name in ("a", "b")]
+    job = thing("Job", "batch.volcano.sh/v1alpha1", "j", {"queue": "q", "tasks": tasks, **least})
+    write(tmp_path, nodes=[node("n", 32)])
+    found = imported(tmp_path, "---\n".join(map(yaml.safe_dump, [queue, job])), [pod("p", "lab", gpu="1")])
+    assert found.instance.tasks.sum() == (7 if starts else 1)
+    assert bool(left(found)) is not starts
