@@ -3,7 +3,8 @@
 Each case is an instance of another benchmark, as it is, with one limit more (half of a resource of all servers, for half of the users),
 with a shared resource that a tenth of the users demand, and with 50 limits, each of a resource over half of the servers. All are solved in
 one process, in turn, and the fastest of some solves counts, in processor time. "ratio" is relative to the instance as it is; the goal of
-one row more is 1.2. "loose" is a limit that nobody reaches.
+one row more is 1.2. "loose" is a limit that nobody reaches. A limit that binds asks for another answer, which may take more steps for a
+reason of its own: "same answer" is the ratio to the instance without the limit, but with weights that give its answer, for DRFH.
 Writes benchmarks/results/limits.md and .json, unless cases are named.
 """
 
@@ -71,6 +72,13 @@ def with_shared(instance: fo.Instance) -> fo.Instance:
     )
 
 
+def with_weights(instance: fo.Instance, other: fo.Instance) -> fo.Instance:
+    """Let users of an instance have the weights that give them, without a limit, the shares that they have in another one."""
+    tasks = fo.solve(other, "drfh").tasks_per_user
+    shares = tasks * (instance.demands / instance.total_capacity).max(axis=1)
+    return instance.replace(weights=shares / shares.max())
+
+
 def with_many(instance: fo.Instance) -> fo.Instance:
     """Add 50 limits, each of one resource over a random half of the servers: three to five tenths of what these have."""
     rng, limits = np.random.default_rng(0), []
@@ -94,6 +102,9 @@ def measure(case: str) -> dict[str, float]:
         "shared": with_shared(plain),
         "50 limits": with_many(plain),
     }
+    if notion == "drfh":
+        alike = {f"{name} by weights": with_weights(plain, variants[name]) for name in ("limit", "shared")}
+        variants |= alike
     spent: dict[str, list[float]] = {name: [] for name in variants}
     for _ in range(_REPEATS):
         for name, instance in variants.items():
@@ -112,13 +123,18 @@ def main() -> None:
         f"{machine()}; one run of `benchmarks/limits.py`{commit()}, {time.strftime('%Y-%m-%d')}. Processor seconds of the fastest of "
         f"{_REPEATS} solves in one process, and relative to the instance as it is. The goal of one row more is {_GOAL}.",
         "",
-        "| | plain | loose limit | ratio | limit | ratio | shared | ratio | 50 limits | ratio |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| | plain | loose limit | ratio | limit | ratio | same answer | shared | ratio | same answer | 50 limits | ratio |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for case in sys.argv[1:] or CASES:
         found[case] = row = measure(case)
-        cells = "".join(f" {row[name]:.4f} | {row[name] / row['plain']:.2f} |" for name in row if name != "plain")
-        lines.append(f"| {CASES[case][0]} | {row['plain']:.4f} |{cells}")
+        cells = [f"{row['plain']:.4f}"]
+        for name in ("loose limit", "limit", "shared", "50 limits"):
+            cells += [f"{row[name]:.4f}", f"{row[name] / row['plain']:.2f}"]
+            if name in ("limit", "shared"):
+                alike = row.get(f"{name} by weights")
+                cells.append("" if alike is None else f"{row[name] / alike:.2f}")
+        lines.append(f"| {CASES[case][0]} | {' | '.join(cells)} |")
         print(lines[-1], flush=True)
     if not sys.argv[1:]:
         write(RESULTS / "limits.md", "\n".join([*lines, ""]))

@@ -359,7 +359,7 @@ class ShareNotion(Notion):
         )
         if goal.feature is Feature.LEXIMIN and not integral and _across_servers_alone(program):
             filling = tree_filling(instance, share, users, servers, "surplus", None)  # the same levels: a tree of its root alone
-            return dataclasses.replace(program, goal=filling)
+            return program.with_goal(filling)
         return program.keeping(KeptParts.of(instance))
 
     def filling(self, instance: Instance, share: FloatArray, users: IntArray, servers: IntArray) -> TreeFilling:

@@ -85,8 +85,15 @@ class Limits:
 
     def select(self, rows: npt.NDArray[np.bool_] | IntArray) -> Limits:
         """Return some of the rows."""
-        if rows.dtype == bool and rows.all():
-            return self
+        if rows.dtype == bool:
+            rows = np.flatnonzero(rows)
+            if rows.size == len(self):
+                return self
+        if rows.size and rows[-1] == rows.size - 1 and (np.diff(rows) == 1).all():  # the first ones: SciPy takes longer to select rows
+            matrix, number = self.matrix, rows.size
+            end = matrix.indptr[number]
+            of_first = sp.csr_array((matrix.data[:end], matrix.indices[:end], matrix.indptr[: number + 1]), shape=(number, matrix.shape[1]))
+            return Limits(of_first, self.bounds[:number], self.kinds[:number], self.keys[:number])
         return Limits(self.matrix[rows], self.bounds[rows], self.kinds[rows], self.keys[rows])
 
     def with_bounds(self, bounds: FloatArray) -> Limits:

@@ -93,6 +93,13 @@ class Program(ShowsItself):
     _largest: FloatArray | None = field(default=None, init=False, repr=False)  # cache of `largest`; `replace` returns a program without it
     _share_limits: Any = field(default=None, init=False, repr=False)  # cache of `fairopt.program.share_limits.ShareLimits.of`
 
+    def with_goal(self, goal: Goal) -> Program:
+        """Return the program with another goal; what has been found of columns and limits alone is kept."""
+        program = replace(self, goal=goal)
+        for cache in ("_largest", "_share_limits"):
+            object.__setattr__(program, cache, getattr(self, cache))
+        return program
+
     @property
     def n_pairs(self) -> int:
         """Number of columns."""

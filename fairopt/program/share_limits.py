@@ -10,24 +10,27 @@ So the shares alone show when such a limit is full, and no program is needed.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.tolerances import SAME
-from fairopt.program.limits import ACROSS_SERVERS, LimitKind
+from fairopt.program.limits import ACROSS_SERVERS, LimitKind, Limits
 from fairopt.program.program import Program
 
 __all__ = ["ShareLimits"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ShareLimits:
     """The limits of a program that are limits on shares.
 
     Attributes
     ----------
+    limits : Limits
+        All limits of the program.
     rows : bool array (limits,)
         Which they are.
     uses : sparse array (share limits, users)
@@ -37,10 +40,16 @@ class ShareLimits:
     bounds : array (share limits,)
     """
 
+    limits: Limits
     rows: BoolArray
     uses: sp.csr_array
     by_user: sp.csr_array
     bounds: FloatArray
+
+    @cached_property
+    def others(self) -> Limits:
+        """The other limits, of which a program must say whether they are full."""
+        return self.limits.select(~self.rows)
 
     @classmethod
     def of(cls, program: Program) -> ShareLimits:
@@ -56,10 +65,12 @@ class ShareLimits:
         kinds = (LimitKind.TASKS, LimitKind.WITH_PAST, LimitKind.PARALLELISM, LimitKind.NAMED, *ACROSS_SERVERS)
         rows = limits.of_kinds(*kinds) & (limits.bounds > 0)
         where = np.flatnonzero(rows)
-        entries = sp.coo_array(limits.matrix[where])
-        row, pair = entries.coords
-        per_share = entries.data / program.utilities[pair]
-        key = row.astype(np.int64) * users + program.pair_users[pair]
+        first, size = limits.matrix.indptr[where].astype(np.int64), np.diff(limits.matrix.indptr)[where].astype(np.int64)
+        row = np.repeat(np.arange(where.size), size)
+        entry = np.arange(row.size) + np.repeat(first - np.cumsum(size) + size, size)
+        pair = limits.matrix.indices[entry]
+        per_share = limits.matrix.data[entry] / program.utilities[pair]
+        key = row * users + program.pair_users[pair]
         if (np.diff(key) < 0).any():  # rows whose pairs are not in order
             order = np.argsort(key, kind="stable")
             key, per_share = key[order], per_share[order]
@@ -70,9 +81,10 @@ class ShareLimits:
         even = (high <= low * (1 + SAME)) & (np.diff(first, append=key.size) == pairs[groups % users])
         kept = np.bincount(groups // users, weights=~even, minlength=where.size) == 0
         rows[where[~kept]] = False
-        uses = sp.csr_array((high, (groups // users, groups % users)), shape=(where.size, users))
-        uses = sp.csr_array(uses[kept])
-        return cls(rows, uses, sp.csr_array(uses.T), limits.bounds[where[kept]])
+        mine = kept[groups // users]
+        row, user = (np.cumsum(kept) - 1)[groups[mine] // users], groups[mine] % users
+        uses = sp.csr_array((high[mine], (row, user)), shape=(int(kept.sum()), users))
+        return cls(limits, rows, uses, sp.csr_array(uses.T), limits.bounds[where[kept]])
 
     def left(self, shares: FloatArray) -> FloatArray:
         """Return what is left of each limit, (share limits,)."""

@@ -27,6 +27,8 @@ def prices_at_events(program: Program, goal: TreeFilling, solution: Solution) ->
     per_level = program.utilities
     most = program.per_user(program.largest() * per_level)
     found: list[dict[str, float]] = [{} for _ in solution.stages]
+    if all(stage.prices is not None for stage in solution.stages):
+        return found
     if len(solution.parts) != len(goal.parts) or len(solution.extra_bounds) not in (0, len(goal.parts)):
         return found
     shares = goal.nothing()

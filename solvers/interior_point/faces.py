@@ -95,7 +95,10 @@ class Faces:
         scaled, user, server = self.scaled, self.scaled.user, self.scaled.server
         counts = course.rising | (course.start > 0)
         there = self.open & (counts if among is None else counts & among)[user]
+        rising = course.rising if among is None else course.rising & among
         left = np.flatnonzero(there)
+        if rising[user[left]].all():
+            return there
         across = scaled.across.tocoo()
         along = there[across.col]
         users = np.append(user[left], user[across.col[along]]).astype(np.int64)
@@ -103,7 +106,6 @@ class Faces:
         number = scaled.n_users + scaled.n_servers + across.shape[0]
         edges = sp.coo_array((np.ones(users.size), (users, scaled.n_users + limits)), shape=(number, number))
         _, group = sp.csgraph.connected_components(edges, directed=False)
-        rising = course.rising if among is None else course.rising & among
         return there & np.isin(group[user], group[: scaled.n_users][rising])
 
     def leave_out_some(self, course: Course) -> bool:
@@ -117,6 +119,10 @@ class Faces:
         """
         scaled = self.scaled
         near = self.near(course) if near is None else near
+        if near.all():
+            self.pair, self.user, self.place = np.arange(scaled.n_pairs), np.arange(scaled.n_users), np.arange(scaled.n_places)
+            full = self.full & (scaled.use(np.ones(scaled.n_pairs)) > 0) if self.full.any() else self.full
+            return lay_out(scaled, self.arrays), Face(course, np.ones(full.shape), self.tight, full, self.x, t)
         self.pair = np.flatnonzero(near)
         self.user, servers = np.unique(scaled.user[self.pair]), np.unique(scaled.server[self.pair])
         self.place = np.append(servers, np.arange(scaled.n_servers, scaled.n_places))

@@ -155,16 +155,29 @@ class LevelPath:
 
     def start(self) -> Point:
         """Return where the path starts."""
-        return self._start() if self.face is None else self._start_on(self.face)
+        if self.face is None:
+            return self._start(self.pairs.even_slices())
+        return self._start_amid(self.face) or self._start_on(self.face)
 
-    def _start(self) -> Point:
-        """Half of every limit, divided evenly among those who can use the server."""
-        pairs, n = self.pairs, self.pairs.n_users
-        x = pairs.even_slices()
+    def _start(self, x: Any) -> Point:
+        """Return the start at a point whose levels lie above the course, with t half-way up to where they do not."""
+        pairs, n, rising = self.pairs, self.pairs.n_users, self.rising
         level, tasks = np.split(pairs.arrays.numpy(pairs.rows(x)), [n])
-        t = 0.5 * float((level / self.course.rate).min())
-        left = pairs.arrays.floats(np.append(level - self.course.rate * t, 1 - tasks))
-        return Point(pairs.point(x, 1 - pairs.use(x), left), self.even_prices(), t)
+        t = 0.5 * float(((level - self.course.start)[rising] / self.course.rate[rising]).min())
+        left = pairs.arrays.floats(np.append(level - self.course.at(t), 1 - tasks))
+        return Point(pairs.point(x, pairs.bounds - pairs.use(x), left), self.even_prices(), t)
+
+    def _start_amid(self, face: Face) -> Point | None:
+        """Return the start at even slices where earlier levels leave all limits and even slices lie above what all have; else None.
+
+        That is far from all limits and levels. Half of every limit is divided, or half-way between the least that all need and all of it.
+        """
+        pairs, n = self.pairs, self.pairs.n_users
+        if pairs.holds or pairs.n_limited or (face.bounds != 1).any():
+            return None
+        x = pairs.even_slices()
+        least = float((self.course.start / pairs.arrays.numpy(pairs.rows(x))[:n]).max())
+        return self._start((1 + 0.5 * least) * x) if least < SETTINGS.least_amid else None
 
     def _start_on(self, face: Face) -> Point:
         """Where the last level ended; where there are equations, with prices that make all products the same."""

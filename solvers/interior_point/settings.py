@@ -67,6 +67,7 @@ class Settings:
     exact: float = 1e-14  # an error that is rounding
     dear: float = 1e-10  # part of its cost by which a used pair may cost more than its user's cheapest; rounding leaves 1e-15
     ambiguous: float = 1e-3  # of active sets with a larger ambiguity, it is not clear what the next level may use
+    least_amid: float = 1.9  # twice the part of even slices that all need, below which a level starts between these and even slices
     least_slack: float = 0.03  # of a limit, or of a user's level, where a level starts
     refinements_of_end: int = 3  # of the equations of the active sets
 

@@ -18,12 +18,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
-from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import NOISE
 from fairopt.program import Program, Solution, Stage, TreeFilling
 from fairopt.program.share_limits import ShareLimits
@@ -46,7 +47,7 @@ def obstacle_of_tree(program: Program, goal: TreeFilling) -> str:
     extras = (replace(program, limits=part.extra) for part in goal.parts if part.extra is not None and len(part.extra))
     if not all(ShareLimits.of(extra).rows.all() for extra in extras):
         return "guarantees of queues that are not limits on shares, but on some servers alone"
-    return obstacle(_of_servers(program, ~ShareLimits.of(program).rows))
+    return obstacle(_of_servers(program))
 
 
 def solve_filling(program: Program, goal: TreeFilling, tolerance: float, deadline: Deadline, arrays: Arrays = NUMPY) -> Solution | None:
@@ -81,9 +82,9 @@ def solve_filling(program: Program, goal: TreeFilling, tolerance: float, deadlin
     )
 
 
-def _of_servers(program: Program, rows: BoolArray) -> Program:
-    """Return the program with these limits alone, those that are not on shares."""
-    return replace(program, limits=program.limits.select(rows))
+def _of_servers(program: Program) -> Program:
+    """Return the program without limits on shares."""
+    return replace(program, limits=ShareLimits.of(program).others)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,17 +110,27 @@ class _Filling:
     def __init__(self, program: Program, tolerance: float, deadline: Deadline, arrays: Arrays) -> None:
         self.program, self.tolerance, self.deadline = program, tolerance, deadline
         self.rows = ~ShareLimits.of(program).rows
-        self.scaled = ScaledProgram.of(_of_servers(program, self.rows))
+        self.scaled = ScaledProgram.of(_of_servers(program))
         self.faces = Faces(self.scaled, arrays)
-        self.by_pair = sp.csr_array(program.limits.matrix.T)
         self.levels: list[_Level] = []
         self.steps = self.paths = 0
 
-    def learn(self, prices: FloatArray, spent: float) -> _Level:
-        """Keep what prices prove; q is that of pairs which are still open, 0 for users without any."""
-        pair = self.scaled.column[self.faces.open]
-        cost = (self.by_pair @ prices)[pair] / self.program.utilities[pair]
-        self.levels.append(_Level(prices, self.program.cheapest(cost, pair), spent))
+    @cached_property
+    def by_pair(self) -> sp.csr_array:
+        """What each pair takes of each limit, (pairs, limits)."""
+        return sp.csr_array(self.program.limits.matrix.T)
+
+    def learn(self, path: LevelPath, reached: LevelCertificate, unit: float) -> _Level:
+        """Keep what the end of a path proves; q is that of pairs which are still open, 0 for users without any."""
+        part, prices, scaled = path.pairs.scaled, np.zeros(self.rows.size), self.scaled
+        prices[self.rows] = part.prices(reached.prices, reached.task_prices) * unit
+        if part is scaled:  # which the path knows of all of them
+            q = np.zeros(len(self.program.users))
+            q[scaled.member] = reached.user_prices * unit / scaled.reach
+        else:
+            pair = scaled.column[self.faces.open]
+            q = self.program.cheapest((self.by_pair @ prices)[pair] / self.program.utilities[pair], pair)
+        self.levels.append(_Level(prices, q, reached.spent * unit))
         return self.levels[-1]
 
 
@@ -160,9 +171,7 @@ class _Part:
         if reached.error > enough or not proved.any():
             raise NotConverged(f"no convergence at level {len(stages) + 1}, with an error of {reached.error:.1e}")
 
-        part, prices = path.pairs.scaled, np.zeros(filling.rows.size)
-        prices[filling.rows] = part.prices(reached.prices, reached.task_prices) * unit
-        proof = self._proof(filling.learn(prices, reached.spent * unit), now + unit * reached.bound)
+        part, proof = path.pairs.scaled, self._proof(filling.learn(path, reached, unit), now + unit * reached.bound)
         users = np.flatnonzero(np.isin(scaled.member, part.member[proved]))
         faces.settle(path, reached, proved, mine.settled(users, mine.at(reached.level)[users]))
         return Step(x, levels, min(t, change), proof, part.member[proved])
@@ -174,6 +183,8 @@ class _Part:
     def _start(self, course: Course) -> FloatArray:
         """Return the last point, with half of what it leaves of every limit divided evenly, and something of every pair that is open."""
         scaled, faces = self.filling.scaled, self.filling.faces
+        if not self.filling.levels and not self.goal.x.any():
+            return faces.x  # the path starts at even slices
         last = np.where(faces.open, self.goal.x[scaled.column] / scaled.scale, faces.x)
         last[(~course.rising & (course.start == 0))[scaled.user]] = 0.0
         every = np.clip(1 - scaled.use(last), 0.0, None)

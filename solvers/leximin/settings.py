@@ -19,6 +19,7 @@ class Settings:
     gain_of_least: float = 1e-6  # nor is a smaller part of the least by which levels are judged
 
     # Points beyond the next change of rates (tree).
+    most_beyond: float = 2.0  # where even slices take more than this part of a limit, nothing nearby fits
     rounds_of_guess: int = 4  # in which users get what they lack
     further: float = 4.0  # how much further the next such point looks
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -230,7 +231,7 @@ class _Ahead:
     """The solver of a part; it is called only if no point beyond the next change of rates is known.
 
     During much of a filling, all servers have room. Then the last point may already lie beyond the change. If not, each user is put on all
-    its servers, in proportion to what it could run there alone. If that does not fit, users continue from the last point: in a
+    its servers, in proportion to what it could run there alone. If that nearly fits, users continue from the last point: in a
     few rounds, each gets its missing tasks on servers with room. Points are computed further ahead than the next change, so that one point
     serves several changes.
     """
@@ -241,10 +242,7 @@ class _Ahead:
         self.even = _slices(program, program.largest())
         limits = goal.way.limits
         assert limits is not None
-        rows = ~limits.rows  # of the others the course knows that shares are within them
-        self.matrix, self.bounds = sp.csr_array(program.limits.matrix[rows]), program.limits.bounds[rows]
-        self.by_pair = sp.csr_array(self.matrix.T)
-        self.measured = bool((np.diff(self.by_pair.indptr) > 0).all())  # has each pair such a row, so that its room can be told?
+        self.matrix, self.bounds = limits.others.matrix, limits.others.bounds  # the course knows that shares are within limits on them
         self.ahead = 1.0
 
     def step(self, course: Course, stages: Sequence[Stage]) -> Step:
@@ -277,12 +275,18 @@ class _Ahead:
 
     def _point(self, shares: FloatArray, x: FloatArray) -> FloatArray | None:
         even = self.even * shares[self.program.pair_users]
-        if self._fits(even):
+        used = self.matrix @ even
+        if (used <= self.bounds).all():
             return even
-        return self._onwards(shares, x) if self.measured else None
+        if (used > SETTINGS.most_beyond * self.bounds).any():  # where rounds help no more
+            return None
+        measured = (np.diff(self.by_pair.indptr) > 0).all()  # has each pair such a row, so that its room can be told?
+        return self._onwards(shares, x) if measured else None
 
-    def _fits(self, x: FloatArray) -> bool:
-        return bool((self.matrix @ x <= self.bounds).all())
+    @cached_property
+    def by_pair(self) -> sp.csr_array:
+        """What each pair takes of each limit, (pairs, limits)."""
+        return sp.csr_array(self.matrix.T)
 
     def _onwards(self, shares: FloatArray, x: FloatArray) -> FloatArray | None:
         program, users = self.program, self.program.pair_users
@@ -296,7 +300,7 @@ class _Ahead:
             if (program.per_user(slices)[lacks > 0] == 0).any():
                 return None
             x = x + slices * lacks[users] / SETTINGS.rounds_of_guess
-        return x if self._fits(x) else None
+        return x if (self.matrix @ x <= self.bounds).all() else None
 
 
 def _slices(program: Program, room: FloatArray) -> FloatArray:

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import ROUNDING
-from fairopt.program import Feature, LimitKind, Program, ScaledColumns
+from fairopt.program import Feature, LimitKind, Limits, Program, ScaledColumns
 from fairopt.program.limits import ACROSS_SERVERS
 from fairopt.solvers.structure.combinations import combinations
 from fairopt.solvers.structure.settings import SETTINGS
@@ -48,11 +48,17 @@ def obstacle(program: Program) -> str:
         np.maximum.at(high, program.pair_users, program.utilities)
         if (high[limited] > low[limited] * (1 + ROUNDING)).any():
             return "limits on tasks that are worth more on one server than on another"
-    if limited.size or across.size or program.goal.is_filling:  # pairs that no server bounds have no cost to measure them by
-        of_server = np.repeat(limits.of_kinds(*_OF_SERVERS), np.diff(limits.matrix.indptr))
-        if (np.bincount(limits.matrix.indices[of_server], minlength=program.n_pairs) == 0).any():
-            return "tasks that take nothing of a server"
+    measured = limited.size or across.size or program.goal.is_filling  # pairs that no server bounds have no cost to measure them by
+    if measured and not limits.once("of servers on all pairs", lambda: _has_limits_everywhere(limits)):
+        return "tasks that take nothing of a server"
     return ""
+
+
+def _has_limits_everywhere(limits: Limits) -> bool:
+    """Does each column take something of a limit of its server?"""
+    taken = np.zeros(limits.matrix.shape[1], bool)
+    taken[limits.matrix.indices[np.repeat(limits.of_kinds(*_OF_SERVERS), np.diff(limits.matrix.indptr))]] = True
+    return bool(taken.all())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -101,3 +101,15 @@ def test_long_rows_are_summed_in_pairs() -> None:
     assert used[0] == used[2] == 0.0
     assert abs(used[1] / math.fsum(values) - 1) <= 22 * 1.2e-16
     np.testing.assert_array_equal(Limits.none(4).used(np.ones(4)), np.zeros(0))
+
+
+def test_some_rows_are_those_rows() -> None:
+    """The first ones, some in between, in another order, all and none, by positions or by a mask."""
+    limits = fo.formulate(fo.Instance([[4, 5], [6, 7]], [[1, 2], [3, 1], [1, 1]], tasks=[2, np.inf, 3]), "max-min").limits
+    for rows in ([0, 1, 2], [0], [1, 3], [4, 0], list(range(len(limits))), []):
+        chosen = limits.select(np.array(rows, np.int64))
+        assert chosen.matrix.toarray().tolist() == limits.matrix.toarray()[rows].tolist()
+        assert (chosen.bounds.tolist(), chosen.kinds.tolist()) == (limits.bounds[rows].tolist(), limits.kinds[rows].tolist())
+        assert chosen.keys.tolist() == limits.keys[rows].tolist()
+        mask = np.isin(np.arange(len(limits)), rows)
+        assert limits.select(mask).matrix.toarray().tolist() == limits.matrix.toarray()[mask].tolist()

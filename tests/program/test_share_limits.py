@@ -22,6 +22,8 @@ def test_limits_of_tasks_and_of_queues_are_limits_on_shares() -> None:
     assert limits.uses.toarray() == pytest.approx(np.array([[24, 0], [24, 24]]))
     assert limits.left(np.array([2 / 24, 4 / 24])) == pytest.approx([1, 0])
     assert limits.users_of(np.array([False, True])).tolist() == [True, True]
+    assert limits.others.bounds.tolist() == program.limits.bounds[~limits.rows].tolist()
+    assert limits.others.matrix.toarray().tolist() == program.limits.matrix.toarray()[~limits.rows].tolist()
 
 
 def test_a_share_that_depends_on_the_server_leaves_limits_as_rows() -> None:

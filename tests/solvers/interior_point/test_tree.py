@@ -160,3 +160,28 @@ def test_levels_that_are_final_are_known_at_the_deadline() -> None:
     with pytest.raises(fo.NoSolution) as raised:
         fo.SOLVERS["interior-point"]().solve(program, tolerance=1e-8, deadline=Deadline(0.0))
     assert "levels" in raised.value.known
+
+
+def test_a_limit_that_nobody_reaches_takes_no_step() -> None:
+    """The path starts where that of the instance without the limit does, and has its levels and its steps."""
+    rng = np.random.default_rng(0)
+    instance = fo.Instance(rng.uniform(50, 100, (20, 2)), rng.uniform(0.1, 2, (600, 2)), resources=["cpu", "gpu"])
+    limit = fo.Limit("loose", 0.99 * float(instance.total_capacity[0]), resource="cpu", users=list(instance.users[::2]))
+    plain, limited = fo.solve(instance, "drfh"), fo.solve(instance.replace(limits=[limit]), "drfh")
+    assert (plain.solver, limited.solver) == ("interior-point", "interior-point")
+    assert limited.details["iterations"] == plain.details["iterations"]
+    assert limited.tasks_per_user == pytest.approx(plain.tasks_per_user, rel=1e-10)
+
+
+def test_a_path_starts_between_what_all_have_and_even_slices() -> None:
+    """Half of the users stop at a limit long before the servers are full: one path for the others, and none for the limit."""
+    rng = np.random.default_rng(1)
+    instance = fo.Instance(rng.uniform(50, 100, (20, 2)), rng.uniform(0.1, 2, (600, 2)), resources=["cpu", "gpu"])
+    few = list(instance.users[::2])
+    limited = instance.replace(limits=[fo.Limit("tight", 0.02 * float(instance.total_capacity[0]), resource="cpu", users=few)])
+    program = fo.formulate(limited, "drfh")
+    mine, theirs = filled(program), fo.solve(limited, "drfh", solver="highs")
+    assert certify(program, mine).worst <= 1e-9
+    assert [stage.prices is None for stage in mine.stages][:1] == [True]
+    assert mine.programs_solved == len(mine.stages) - 1
+    assert program.per_user(mine.x) == pytest.approx(theirs.tasks_per_user, rel=1e-8)
