@@ -4,7 +4,8 @@ Each case is an instance of another benchmark, as it is, with one limit more (ha
 with a shared resource that a tenth of the users demand, and with 50 limits, each of a resource over half of the servers. All are solved in
 one process, in turn, and the fastest of some solves counts, in processor time. "ratio" is relative to the instance as it is; the goal of
 one row more is 1.2. "loose" is a limit that nobody reaches. A limit that binds asks for another answer, which may take more steps for a
-reason of its own: "same answer" is the ratio to the instance without the limit, but with weights that give its answer, for DRFH.
+reason of its own: "same answer" is the ratio to the instance without the limit, but with weights that give its answer. That has one level,
+so it is told of instances that have one as they are.
 Writes benchmarks/results/limits.md and .json, unless cases are named.
 """
 
@@ -24,6 +25,7 @@ import fairopt as fo
 
 RESULTS = Path(__file__).resolve().parent / "results"
 _REPEATS, _GOAL = 5, 1.2
+_ONE_LEVEL = ("one-level", "large")
 
 CASES: dict[str, tuple[str, Callable[[], fo.Instance], str]] = {
     "one-level": ("1,000 users x 10 server classes x 2 resources, DRFH", lambda: instances.all_pairs(1000, 10, 2), "drfh"),
@@ -102,7 +104,7 @@ def measure(case: str) -> dict[str, float]:
         "shared": with_shared(plain),
         "50 limits": with_many(plain),
     }
-    if notion == "drfh":
+    if case in _ONE_LEVEL:
         alike = {f"{name} by weights": with_weights(plain, variants[name]) for name in ("limit", "shared")}
         variants |= alike
     spent: dict[str, list[float]] = {name: [] for name in variants}
