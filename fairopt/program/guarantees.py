@@ -54,6 +54,7 @@ __all__ = [
     "alone_in",
     "amounts_by_shares",
     "ample",
+    "caps",
     "completion",
     "most_counted",
     "parts_program",
@@ -96,7 +97,7 @@ def _shortfalls(builder: Builder, program: Any, goal: TreeFilling, promise: Prom
     return lacking, total
 
 
-def _caps(program: Any, goal: TreeFilling, promises: Sequence[Promise]) -> Iterator[tuple[IntArray, Any, Any]]:
+def caps(program: Any, goal: TreeFilling, promises: Sequence[Promise]) -> Iterator[tuple[IntArray, Any, Any]]:
     """Yield limits on users who rise for no guarantee but one, and not in the surplus, because a weight above them is 0.
 
     Nothing beyond that guarantee counts: neither more than it, or than inner guarantees gave, nor on other servers than it names.
@@ -126,7 +127,7 @@ def _caps(program: Any, goal: TreeFilling, promises: Sequence[Promise]) -> Itera
 def parts_program(program: Any, goal: TreeFilling, promises: Sequence[Promise], units: Sequence[Any]) -> tuple[AgentProgram, list[Any]]:
     """Return the program of the parts, and where its agents start: first the groups of promises, then the parts."""
     builder, start = Builder(program), list[Any]()
-    for columns, values, most in _caps(program, goal, promises):
+    for columns, values, most in caps(program, goal, promises):
         builder.limit(columns.tolist(), values.tolist(), most)
     parts = []
     for promise, unit in zip(promises, units, strict=True):
@@ -146,7 +147,7 @@ def completion(
     """Return the program of the completions y, and where the agents behind the users start, the groups of promises."""
     builder, start = Builder(program), list[Any]()
     builder.users(program)
-    for columns, values, most in _caps(program, goal, promises):
+    for columns, values, most in caps(program, goal, promises):
         builder.limit(columns.tolist(), values.tolist(), most)
     for promise, floor in zip(promises, floors, strict=True):
         if not floor > 0:

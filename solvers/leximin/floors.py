@@ -21,7 +21,7 @@ from fairopt.program.promises import Promise, counted, counted_by_shares, guaran
 from fairopt.program.tree_filling import Part
 from fairopt.solvers.leximin.levels import Course, LevelGoal, LevelSolver, Proof, Step, bound_of
 
-__all__ = ["AgentLevel", "AgentLevels", "Keeping", "Solve", "bounds_of_part", "find_floors"]
+__all__ = ["AgentLevel", "AgentLevels", "Keeping", "Solve", "asked_alone", "bounds_of_part", "find_floors"]
 
 log = logging.getLogger(__name__)
 
@@ -84,14 +84,18 @@ def find_floors(program: Any, goal: TreeFilling, x: Any, doubtful: set[int], fil
     if not behind:
         return Floors(alone=looking.alone[False], counted=looking.counted, seen=looking.seen)
     log.info("%d guarantees hold less than they could alone; looking for how far they are met together", len(behind))
-    all_most = [looking.amount(k, large=False) for k in range(len(promises))]
-    several = [sum(other.owner == promise.owner for other in promises) > 1 for promise in promises]
-    asks = [looking.amount(k, large=True) if several[k] else guaranteed(program, goal, promises[k]) for k in range(len(promises))]
-    units = units_of(program, goal, promises, asks)
+    asks, all_most, units = looking.asked()
     parts, stages = _meet_together(program, goal, promises, units, all_most, agents_of)
     alone, asked = looking.alone[False], looking.alone[True]
     of_all = tuple(asks), tuple(all_most), tuple(units), tuple(parts)
     return Floors(promises, *of_all, stages, alone, asked, looking.counted, seen=looking.seen)
+
+
+def asked_alone(program: Any, goal: TreeFilling, fill: Fill, agents_of: Solve) -> tuple[tuple[Promise, ...], list[Any], list[Any]]:
+    """Return all promises of a filling, their units, and the most that each could hold alone."""
+    looking = _Looking(program, goal, promises_of(goal), fill, agents_of)
+    _, most, units = looking.asked()
+    return looking.promises, units, most
 
 
 class _Looking:
@@ -130,6 +134,15 @@ class _Looking:
         if (k, large) not in self.counted:
             self.counted[k, large] = self._most_counted(promise, point, large)
         return counted(program, goal, promise, self.counted[k, large][0])
+
+    def asked(self) -> tuple[list[Any], list[Any], list[Any]]:
+        """Return what promises ask for, the most that they could hold, and their units."""
+        promises, several = self.promises, [sum(other.owner == each.owner for other in self.promises) > 1 for each in self.promises]
+        most = [self.amount(k, large=False) for k in range(len(promises))]
+        asks = [
+            self.amount(k, large=True) if several[k] else guaranteed(self.program, self.goal, promise) for k, promise in enumerate(promises)
+        ]
+        return asks, most, units_of(self.program, self.goal, promises, asks)
 
     def _most_counted(self, promise: Promise, point: Any, large: bool) -> tuple[Any, Stage]:
         within = ample(self.program, self.goal.alone(promise.owner)) if large else self.program

@@ -19,16 +19,16 @@ from fairopt.instance.tolerances import DIGITS
 from fairopt.program import Limits, Program, Solution, Stage
 from fairopt.program.agents import AgentProgram
 from fairopt.program.guarantees import Floors, alone_in, ample
-from fairopt.program.promises import in_doubt
+from fairopt.program.promises import Promise, in_doubt
 from fairopt.program.share_limits import ShareLimits
 from fairopt.program.tree_filling import Part, Shares, TreeCourse, TreeFilling
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.agents import AgentPrograms
-from fairopt.solvers.leximin.floors import Keeping, Solve, bounds_of_part, find_floors
+from fairopt.solvers.leximin.floors import Keeping, Solve, asked_alone, bounds_of_part, find_floors
 from fairopt.solvers.leximin.levels import Course, LevelSolver, Step, exactly, raise_levels
 from fairopt.solvers.leximin.settings import SETTINGS
 
-__all__ = ["TreeGoal", "solve_tree", "unit_of_part"]
+__all__ = ["Begin", "TreeGoal", "promises_alone", "solve_tree", "unit_of_part"]
 
 
 def unit_of_part(reach: FloatArray, rate: FloatArray) -> float:
@@ -128,6 +128,17 @@ def solve_tree(
     return replace(found, iterations=sum(each.iterations for each in agents), programs_solved=sum(each.programs for each in agents))
 
 
+def promises_alone(
+    program: Program, goal: TreeFilling, begin: Begin, settle_at: float, deadline: Deadline
+) -> tuple[tuple[Promise, ...], list[float], list[float]]:
+    """Return the promises of a filling, their units, and the most that each could hold alone (`fairopt.program.guarantees`)."""
+
+    def agents_of(of_agents: AgentProgram) -> AgentPrograms:
+        return AgentPrograms(of_agents, deadline)
+
+    return asked_alone(program, goal, _Tree(program, goal, begin, settle_at, agents_of, None).alone, agents_of)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Filled:
     """What some parts have given."""
@@ -164,7 +175,7 @@ class _Tree:
         nothing = _Filled(np.zeros(self.program.n_pairs) if self.least is None else self.least(self.program, start.users), start)
         done = self._fill(guarantees, nothing)
         if guarantees and compare and (doubtful := in_doubt(self.program, goal, done.x)):
-            promised = find_floors(self.program, goal, done.x, doubtful, self._alone, self.agents_of)
+            promised = find_floors(self.program, goal, done.x, doubtful, self.alone, self.agents_of)
             if promised.promises:
                 self.solver_of = self.begin(self.program)  # what the first filling proved does not hold in the second one
                 first, then = (Keeping(self.program, goal, promised, everywhere, self.agents_of) for everywhere in (False, True))
@@ -217,7 +228,7 @@ class _Tree:
         raised[number] = found[1]
         return np.asarray(found[0]), self._exactly(found[2], shares.users)
 
-    def _alone(self, program: Program, goal: TreeFilling, owner: int, large: bool) -> tuple[Solution, FloatArray]:
+    def alone(self, program: Program, goal: TreeFilling, owner: int, large: bool) -> tuple[Solution, FloatArray]:
         """Fill one guaranteed node alone, with ``large`` on servers that are large enough; return its point over all pairs, too."""
         alone, columns = alone_in(program, goal, owner)
         alone = ample(alone, alone.goal_as(TreeFilling)) if large else alone

@@ -18,15 +18,16 @@ import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
 from fairopt.program import Limits, Program, Solution, Stage, TreeFilling
+from fairopt.program.promises import Promise
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.levels import Course, Proof, Step, settle_below
-from fairopt.solvers.leximin.tree import TreeGoal, solve_tree, unit_of_part
+from fairopt.solvers.leximin.tree import Begin, TreeGoal, promises_alone, solve_tree, unit_of_part
 from fairopt.solvers.via_highs.level_points import Point
 from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.level_programs import LevelPrograms
 from fairopt.solvers.via_highs.settings import SETTINGS
 
-__all__ = ["solve_filling"]
+__all__ = ["promised_alone", "solve_filling"]
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +41,23 @@ def solve_filling(program: Program, goal: TreeFilling, tolerance: float, deadlin
         At the deadline, or where HiGHS finds no solution of a program that has one.
     """
     made: list[_Steps] = []
+    found = solve_tree(program, goal, _beginning(tolerance, deadline, made), settle_below(tolerance), deadline)
+    return replace(
+        found,
+        iterations=found.iterations + sum(each.programs.iterations for each in made),
+        programs_solved=found.programs_solved + sum(each.programs.programs for each in made),
+    )
+
+
+def promised_alone(
+    program: Program, goal: TreeFilling, tolerance: float, deadline: Deadline
+) -> tuple[tuple[Promise, ...], list[float], list[float]]:
+    """Return the promises of a filling, their units, and the most that each could hold alone."""
+    return promises_alone(program, goal, _beginning(tolerance, deadline, []), settle_below(tolerance), deadline)
+
+
+def _beginning(tolerance: float, deadline: Deadline, made: list[_Steps]) -> Begin:
+    """Return what makes the solvers of the parts of programs, each of which is put into ``made``."""
 
     def begin(_: Program) -> Callable[[Program, TreeGoal], _Steps]:
         of_this: list[_Steps] = []
@@ -52,12 +70,7 @@ def solve_filling(program: Program, goal: TreeFilling, tolerance: float, deadlin
 
         return solver_of
 
-    found = solve_tree(program, goal, begin, settle_below(tolerance), deadline)
-    return replace(
-        found,
-        iterations=found.iterations + sum(each.programs.iterations for each in made),
-        programs_solved=found.programs_solved + sum(each.programs.programs for each in made),
-    )
+    return begin
 
 
 class _Steps:

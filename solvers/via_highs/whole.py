@@ -7,6 +7,7 @@ from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_model import HighsModel
 from fairopt.solvers.via_highs.rows import Maker
 from fairopt.solvers.via_highs.ruled_whole import fewest_whole_ruled, solve_whole_ruled
+from fairopt.solvers.via_highs.whole_floors import solve_whole_guarantees
 from fairopt.solvers.via_highs.whole_promises import solve_whole_promises
 from fairopt.solvers.via_highs.whole_tasks import solve_whole
 from fairopt.solvers.via_highs.whole_tree import solve_whole_tree
@@ -32,6 +33,8 @@ def solve_whole_program(program: Program, deadline: Deadline, branch_and_cut: Ma
             return fewest_whole_ruled(program, deadline, branch_and_cut)
         if not program.down_closed and not program.goal.rules_at_end and any(part.guarantees for part in program.goal.parts):
             return solve_whole_promises(program, program.goal, deadline, branch_and_cut)
+        if program.down_closed and any(part.guarantees for part in program.goal.parts):
+            return solve_whole_guarantees(program, program.goal, deadline, branch_and_cut)
         return solve_whole_tree(program, program.goal, deadline, branch_and_cut)
     if not program.down_closed:
         return solve_whole_ruled(program, deadline, branch_and_cut)

@@ -5,7 +5,9 @@ the rates of the tree, each stops when it has its gain, and the rates of the oth
 who has not stopped rises alone). Of all chains of whole tasks x[1] <= x[2]
 <= ..., one for each part, those are best whose sorted stop times are largest, those of the first part first.
 
-Guarantees are those of one resource in the whole cluster.
+Guarantees are those of one resource in the whole cluster. How far they are met together comes first: completions are the whole tasks whose
+sorted parts of guarantees are the largest, first of those in no other, then of those in one, and so on. A chain counts only if nobody has
+more at its end than in some completion.
 """
 
 from __future__ import annotations
@@ -197,10 +199,81 @@ def _below(instance: fo.Instance, node: int) -> set[int]:
     return {*children, *(v for c in children for v in _below(instance, c))}
 
 
-def best_whole_tasks(instance: fo.Instance, obeys: Callable[[Tasks], bool] = lambda tasks: True) -> tuple[list[list[Fraction]], set[Tasks]]:
-    """Return the best sorted stop times of each part, and all numbers of tasks with which they are reached, of those that obey rules."""
+@dataclass
+class Promise:
+    """A guarantee: who rises in its part and for it, its amount, its part of the filling, and how many guaranteed queues it is in."""
+
+    own: set[int]
+    users: set[int]
+    amount: float
+    part: int
+    above: int
+
+
+def promises_of(instance: fo.Instance) -> list[Promise]:
+    """Return the guarantees; nobody rises in a queue for a guarantee below whom or above whom, up to it, a weight is 0."""
+    tree, stage, found = instance.tree, stages_of(instance), list[Promise]()
+
+    def above(node: int) -> int:
+        return 0 if not node else above(int(tree.parent[node])) + int(stage[node] > 0)
+
+    def rises(n: int, node: int) -> bool:
+        path, v = [float(instance.weights[n])], int(tree.user_node[n])
+        while v != node:
+            path.append(float(tree.weights[v]))
+            v = int(tree.parent[v])
+        return min(path) > 0
+
+    for n in np.flatnonzero(instance.guarantees > 0).tolist():
+        amount = float(instance.guarantees[n] * instance.demands[n, 0])
+        found.append(Promise({n}, {n}, amount, 1, above(int(tree.user_node[n]))))
+    for node in sorted((v for v in stage if v and stage[v]), key=lambda v: stage[v]):
+        below = {int(n) for n in np.flatnonzero(tree.below[node])}
+        inner = set[int]().union(*(each.users for each in found if each.users <= below and each.part < stage[node]))
+        own = {n for n in below if rises(n, node)}
+        amount = next(iter(instance.queues[node - 1].guarantee.values()))
+        found.append(Promise(own, own | inner, amount, stage[node], above(int(tree.parent[node]))))
+    return [each for each in found if each.users]
+
+
+def completions(instance: fo.Instance, possible: Iterable[Tasks]) -> list[Tasks]:
+    """Return the whole tasks whose sorted parts are the largest; who rises for a guarantee alone counts no more than it."""
+    use, promises = [float(d) for d in instance.demands[:, 0]], promises_of(instance)
+    risen = {n for part in parts_of(instance) if not part.bounds for n in part.users()}
+    last = {n: max(each.part for each in promises if n in each.own) for each in promises for n in each.own - risen}
+
+    def within(tasks: Tasks) -> bool:
+        for each in promises:
+            only = {n for n in each.users if last.get(n) == each.part}
+            inner = sum(other.amount for other in promises if other.part < each.part and other.users <= each.users and other.users & only)
+            if only and sum(use[n] * tasks[n] for n in only) > max(each.amount, inner):
+                return False
+        return True
+
+    def parts_at(tasks: Tasks) -> list[list[Fraction]]:
+        held = [min(sum(use[n] * tasks[n] for n in each.users), each.amount) for each in promises]
+        depths = sorted({each.above for each in promises})
+        return [
+            sorted(Fraction(h) / Fraction(each.amount) for h, each in zip(held, promises, strict=True) if each.above == d) for d in depths
+        ]
+
+    allowed = [tasks for tasks in possible if within(tasks)]
+    best = max(map(parts_at, allowed))
+    return [tasks for tasks in allowed if parts_at(tasks) == best]
+
+
+def best_whole_tasks(
+    instance: fo.Instance, obeys: Callable[[Tasks], bool] = lambda tasks: True, *, parts_first: bool = True
+) -> tuple[list[list[Fraction]], set[Tasks]]:
+    """Return the best sorted stop times of each part, and all numbers of tasks with which they are reached, of those that obey rules.
+
+    Without ``parts_first`` the stages alone decide.
+    """
     share, use = shares_of_a_task(instance), [float(d) for d in instance.demands[:, 0]]
     possible, reached, best_times = {*filter(obeys, feasible(instance))}, {(0,) * instance.n_users}, list[list[Fraction]]()
+    if parts_first and possible and promises_of(instance):
+        ends = completions(instance, possible)
+        possible = {tasks for tasks in possible if any(all(x <= y for x, y in zip(tasks, end, strict=True)) for end in ends)}
     for part in parts_of(instance):
         users, best, keep = part.users(), list[Fraction](), set[Tasks]()
         for before in reached:
