@@ -34,33 +34,35 @@ __all__ = ["on_levels", "polish", "polishes"]
 
 def polishes(program: Program, solution: Solution, delay: FloatArray | None = None) -> Iterator[Solution]:
     """Yield solutions near this one that satisfy the equations of its levels; first levels that differ by rounding are joined, then by
-    more.
+    more. Each of them comes first with the prices of this one, then with exact prices.
 
     An error of a level within the solver's tolerance is a thousand times as large for a user that pays little of its cost.
     """
     for same in SETTINGS.same:
-        yield polish(program, solution, same, delay)
+        near = polish(program, solution, same, delay)
+        yield near
+        if delay is None and near is not solution:
+            yield _with_exact_prices(program, near)
 
 
 def polish(program: Program, solution: Solution, same: float = SETTINGS.same[0], delay: FloatArray | None = None) -> Solution:
     """Return the solution near this one that satisfies the equations of its levels; this one if they cannot be solved.
 
-    Levels that differ by less than this part are the ``same``. With a ``delay``, (users,), they are those of finish times.
+    Levels that differ by less than this part are the ``same``. With a ``delay``, (users,), they are those of finish times, and their
+    prices are exact.
     """
     found = _on_levels(program, solution, same, delay)
     if found is None:
         return solution
-    x, told, pairs = found
-    per_level = program.worth
-    prices = [_priced(program, each) for each in solution.stages]
+    x, told = found
     if delay is not None:
-        z = program.per_user(x * per_level)
+        z = program.per_user(x * program.worth)
         told = np.array([(z / (1 + delay * z))[each.users].min() for each in solution.stages])
-        prices = [_exact_prices(program, pairs, per_level, of_stage) for of_stage in prices]
     stages = tuple(
-        replace(each, value=float(value), prices=of_stage) for each, value, of_stage in zip(solution.stages, told, prices, strict=True)
+        replace(each, value=float(value), prices=_priced(program, each)) for each, value in zip(solution.stages, told, strict=True)
     )
-    return replace(solution, x=x, stages=stages)
+    near = replace(solution, x=x, stages=stages)
+    return near if delay is None else _with_exact_prices(program, near)
 
 
 def on_levels(program: Program, solution: Solution, rising: BoolArray, delay: FloatArray | None = None) -> FloatArray | None:
@@ -74,8 +76,8 @@ def on_levels(program: Program, solution: Solution, rising: BoolArray, delay: Fl
 
 def _on_levels(
     program: Program, solution: Solution, same: float, delay: FloatArray | None, rising: BoolArray | None = None
-) -> tuple[FloatArray, FloatArray, IntArray] | None:
-    """Return x, (pairs,), the levels of the stages, and the pairs that are used; None if the equations cannot be solved."""
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return x, (pairs,), and the levels of the stages; None if the equations cannot be solved."""
     if not solution.stages:
         return None
     per_level = program.worth
@@ -116,7 +118,7 @@ def _on_levels(
         x, t = np.maximum(x + size * change, 0.0), t + of_levels
     answer = np.where(used, solution.x, 0.0)
     answer[pairs] = x
-    return (answer, (t * values)[level_of], pairs) if np.isfinite(answer).all() else None
+    return (answer, (t * values)[level_of]) if np.isfinite(answer).all() else None
 
 
 def _on_one_level(program: Program, levels: FloatArray, stage: IntArray, delay: FloatArray) -> FloatArray:
@@ -136,6 +138,15 @@ def _priced(program: Program, stage: Stage) -> FloatArray:
     assert stage.prices is not None
     worth = np.abs(stage.prices) * program.limits.bounds
     return np.where(worth > SETTINGS.priced * worth.sum(), stage.prices, 0.0)
+
+
+def _with_exact_prices(program: Program, solution: Solution) -> Solution:
+    pairs, per_level = np.flatnonzero(solution.x > 0), program.worth
+    stages = []
+    for each in solution.stages:
+        assert each.prices is not None
+        stages.append(replace(each, prices=_exact_prices(program, pairs, per_level, each.prices)))
+    return replace(solution, stages=tuple(stages))
 
 
 def _exact_prices(program: Program, pairs: IntArray, per_level: FloatArray, prices: FloatArray) -> FloatArray:

@@ -62,6 +62,22 @@ def test_a_level_that_was_told_apart_is_one() -> None:
         np.testing.assert_allclose(again.x, one.x, rtol=1e-14)
 
 
+@pytest.mark.parametrize("seed", [7, 9, 30])
+def test_users_who_pay_a_ten_millionth_of_what_others_pay(seed: int) -> None:
+    """Weights over seven orders of magnitude: users stop at one level, which prices that are off by 1e-10 do not prove of the lightest."""
+    rng = np.random.default_rng(seed)
+    instance = fo.Instance(rng.uniform(5, 50, (20, 3)), rng.uniform(0.1, 1, (40, 3)), weights=10.0 ** rng.uniform(0, 7, 40))
+    program = fo.formulate(instance, "drfh")
+    solution = HiGHS().solve(program, tolerance=1e-8, deadline=Deadline(None))
+    off = 1 + 1e-10 * rng.uniform(-1, 1, len(program.limits))
+    stages = tuple(replace(stage, prices=None if stage.prices is None else stage.prices * off) for stage in solution.stages)
+    moved = replace(solution, stages=stages)
+    assert certify(program, moved).fairness > 1e-8
+    assert min(certify(program, near).worst for near in polishes(program, moved)) <= 1e-12
+    allocation = fo.solve(instance, "drfh", solver="highs")
+    np.testing.assert_allclose(allocation.shares, allocation.shares[0], rtol=1e-9)
+
+
 @pytest.mark.parametrize("noise", [0.0, 1e-9, 1e-10, 1e-12])
 @pytest.mark.parametrize("seed", range(4))
 def test_users_who_differ_by_less_than_a_solver_sees(noise: float, seed: int) -> None:
