@@ -269,10 +269,26 @@ def _of_all_users(program: AllPairs, group: IntArray, last: _Round) -> Solution:
     weights = sums(group, program.goal.weights[:, None])[:, 0]
     part = program.goal.weights / (weights[group] * program.worths)
     take = sums(group, program.demands * part[:, None])
-    prices = last.vertices[last.piece]
-    exact = polished(last.shares, take, weights, program.capacities, prices)
-    y = last.shares if exact is None else exact
+    prices, y = last.vertices[last.piece], last.shares
+    for small in SETTINGS.no_prices:
+        fewer = _without_small_prices(last, small, take)
+        exact = polished(y, take, weights, program.capacities, fewer)
+        if exact is not None:
+            prices, y = fewer, exact
+            break
     level = float((y.sum(axis=1) / weights).min())
     told = (prices * (level / float((prices * program.capacities).sum()))).ravel()  # d(level) / d(capacity): all limits are worth the level
     x = (y[group] * part[:, None]).ravel()
     return Solution(x, (Stage(level, np.arange(group.size), told),), groups=weights.size)
+
+
+def _without_small_prices(last: _Round, small: float, take: FloatArray) -> FloatArray:
+    """Return the prices of servers, (servers, resources), with 0 for prices that are a smaller part of the largest.
+
+    Where users pay for a limit a billionth of all that is paid, the end of a path does not tell its price from 0.
+    """
+    if small == 0:
+        return last.vertices[last.piece]
+    largest = float(last.vertices.max())
+    vertices, piece = joined_vertices(np.where(last.vertices < small * largest, 0.0, last.vertices)[last.piece])
+    return tied(vertices, piece, last.shares, take)[piece]

@@ -47,6 +47,7 @@ class Settings:
 
     # The exact end of groups (group_polish, piece_prices).
     priced: float = 1e-9  # of the largest price: a smaller one is none
+    no_prices: tuple[float, ...] = (0.0, 1e-8, 1e-6)  # parts of the largest price, tried in turn: smaller prices may be 0
     cheapest: float = 1e-8  # relative: pairs that cost no more than this beyond the cheapest are used
     close: float = 1e-6  # relative: prices that would change by more are not near those that are sought
     rank: float = 1e-13  # relative: smaller eigenvalues are rounding

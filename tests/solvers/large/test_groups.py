@@ -208,3 +208,18 @@ def test_members_nearest_to_a_boundary_stand_alone_near_the_end() -> None:
     assert np.bincount(after).tolist().count(1) == 2
     assert np.unique(after[50:52]).size == 2
     assert np.unique(after).size == 4
+
+
+def test_prices_that_the_end_of_a_path_does_not_tell_from_0() -> None:
+    """Weights over six orders of magnitude: the pooled cluster's memory stops everybody, and no server's other resources have a price.
+
+    By hand: with the shares t w all memory is taken, so t = C / sum of w d / s, where C is all memory, d a task's and s its dominant share.
+    """
+    rng = np.random.default_rng(1)
+    capacities, demands = rng.uniform(10, 100, (50, 3)), rng.uniform(0.1, 2, (2000, 3))
+    weights = 10 ** np.random.default_rng(1001).uniform(0, 6, 2000)
+    allocation = fo.solve(fo.Instance(capacities, demands, weights=weights), "drfh", solver="large")
+    total = capacities.sum(axis=0)
+    level = total[1] / (weights * demands[:, 1] / (demands / total).max(axis=1)).sum()
+    np.testing.assert_allclose(allocation.shares, level, rtol=1e-12)
+    assert allocation.certificate.worst <= 1e-12
