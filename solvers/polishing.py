@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fairopt.program import FinishTimes, Program, Solution, TreeFilling
+from fairopt.program import FinishTimes, Nested, Program, Solution, TreeFilling
 
 __all__ = ["polishes"]
 
@@ -36,6 +36,13 @@ def polishes(program: Program, solution: Solution) -> Iterator[tuple[str, Soluti
         filled = polish_tree(program, program.goal, solution)
         if filled is not None:
             yield "level equations", filled
+        return
+    if isinstance(program.goal, Nested):
+        from fairopt.solvers.leximin.nested_polish import polish_nested
+
+        nested = polish_nested(program, program.goal, solution)
+        if nested is not None:
+            yield "level equations", nested
         return
     if program.goal.is_equilibrium:
         from fairopt.solvers.equilibrium.polish import polish

@@ -23,7 +23,9 @@ from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["solve_nested"]
 
-_RELAXED = 1e-10  # part of what settled agents keep, where HiGHS finds nothing feasible
+_RELAXED = (1e-10, 1e-9, 1e-8)  # parts of what settled agents keep, where HiGHS finds nothing feasible
+
+_SHARPER = 1e5  # by how much smaller the tolerance of prices is, where x cannot be refined
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +68,7 @@ def solve_nested(program: Program, goal: Nested, deadline: Deadline, small: bool
             use = sp.csr_array(program.limits.matrix * scale) / bounds[:, None]
             rows = sp.csr_array(sp.csr_array(of_agents * scale) / size[:, None])
             matrix = sp.block_array([[use, None], [rows, sp.csr_array(-(wanted / size)[:, None])]], format="csr")
-            for slack in (0.0, _RELAXED):  # what settled agents keep may be out of reach by rounding
+            for slack in (0.0, *_RELAXED):  # what settled agents keep may be out of reach by rounding
                 model = HighsModel(
                     np.append(np.zeros(largest.size), 1.0),
                     np.zeros(largest.size + 1),
@@ -77,11 +79,14 @@ def solve_nested(program: Program, goal: Nested, deadline: Deadline, small: bool
                     tolerance=1e-10,
                 )
                 outcome = model.run(deadline.left)
-                if outcome.status is not Status.INFEASIBLE or not stages:
+                if outcome.status in (Status.OPTIMAL, Status.TIME_LIMIT) or not stages:
                     break
             if outcome.status is Status.INFEASIBLE and ruled.any() and not stages:
                 raise NoSolution("nothing is feasible", {"infeasible": True})
-            outcome = model.refine(solved(outcome, deadline, _final(program, goal, stages)), deadline.left)
+            first = solved(outcome, deadline, _final(program, goal, stages))
+            outcome = model.refine(first, deadline.left)
+            if outcome.x is first.x:  # all that settled agents keep is out of reach by rounding: refine the prices alone
+                outcome = model.refine(first, deadline.left, factor=1.0, of_prices=_SHARPER)
             programs, iterations = programs + 1, iterations + outcome.iterations
             y = np.maximum(outcome.x[:-1], 0.0)
             if not ruled.any():  # else less of y may be infeasible
