@@ -36,6 +36,7 @@ __all__ = [
     "printable",
     "quotient",
     "residual",
+    "was_and_is",
     "written",
 ]
 
@@ -151,6 +152,17 @@ def joined(words: Sequence[str], most: int | None = None) -> str:
     if most is not None and len(words) > most:
         words = [*words[:most], f"{len(words) - most:,} more"]
     return printable(" and ".join(filter(None, (", ".join(words[:-1]), *words[-1:]))), keep="\N{NO-BREAK SPACE}")  # of percentages
+
+
+def was_and_is(word: str, old: object, new: object) -> str:
+    """Say in what two requests differ; what is long is named only.
+
+    >>> was_and_is("time_limit", 1, None), was_and_is("cluster", {"users": list(range(99))}, {})
+    ('time limit was 1 and is None', 'cluster is another')
+    """
+    word = word.replace("_", " ")
+    texts = repr(old), repr(new)
+    return f"{word} is another" if max(map(len, texts)) > _LONGEST else f"{word} was {texts[0]} and is {texts[1]}"
 
 
 def message_line(error: BaseException) -> str:

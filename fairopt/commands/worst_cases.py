@@ -110,8 +110,8 @@ def worst_case(
     """Search small instances for the one on which a schedule is worst, then shrink it.
 
     With --cluster, the servers and users are those of FILE, and only the numbers that --vary names change. --bound also computes a bound:
-    no instance within the ranges has a larger regret. With --resume, a search for a bound that is stopped continues when it is started
-    again.
+    no instance within the ranges has a larger regret. With --resume, a search that is stopped, even by kill -9, continues when it is
+    started again, to the same answer.
 
     Ctrl-C ends the search and prints the worst instance so far; a second Ctrl-C stops at once.
     """

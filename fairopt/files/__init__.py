@@ -1,11 +1,12 @@
 """Files read with a clear refusal, and replaced as a whole.
 
-===========  ==============================================================================
-``reading``  bytes and texts of a file, packed or not
-``writing``  files replaced as a whole; what is not to be replaced
-``limits``   how much reading may cost: its bytes after unpacking, and what they expand to
-``stores``   what a long run keeps, so that it goes on where it was stopped
-===========  ==============================================================================
+============  ==============================================================================
+``reading``   bytes and texts of a file, packed or not
+``writing``   files replaced as a whole; what is not to be replaced
+``limits``    how much reading may cost: its bytes after unpacking, and what they expand to
+``stores``    what a long run keeps, so that it goes on where it was stopped
+``progress``  the state of one search, with the question that it answers
+============  ==============================================================================
 
 >>> import tempfile
 >>> from pathlib import Path

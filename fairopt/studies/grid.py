@@ -24,7 +24,7 @@ from fairopt.studies.cell import Cells, draw, fingerprint
 from fairopt.studies.parts import PartLike, cells_of, name_of, numbers_of, part_of, runs_of
 from fairopt.studies.rows import MEASURES
 from fairopt.validation import check_time_limit, check_whole_number
-from fairopt.wording import joined
+from fairopt.wording import joined, was_and_is
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -185,7 +185,7 @@ def difference(word: str, old: Any, new: Any) -> str:
     if word == "part":
         return f"it was {name_of(old)} and is {name_of(new)}"
     if word != "entries" or not isinstance(old, Mapping):
-        return f"{word.replace('_', ' ')} was {old!r} and is {new!r}"
+        return was_and_is(word, old, new)
     if old.keys() != new.keys():
         return f"notions and schedules were {', '.join(old)} and are {', '.join(new)}"
     return f"the options of {', '.join(name for name in new if new[name] != old[name])} have changed"

@@ -12,6 +12,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +21,10 @@ from fairopt.analysis.bounds.cells import Part
 from fairopt.analysis.bounds.data_rules import Data
 from fairopt.analysis.bounds.enclosures import Enclosure
 from fairopt.analysis.bounds.heuristics import Heuristic
+from fairopt.analysis.bounds.kept import arrays_of_data, arrays_of_parts, data_of, parts_of_arrays
 from fairopt.analysis.bounds.optima import largest_level, largest_share, largest_total
 from fairopt.errors import NoSolution
+from fairopt.files.stores import Arrays
 from fairopt.models import Notion
 
 __all__ = ["BOUNDED", "Course", "Regrets"]
@@ -109,6 +112,18 @@ class Course:
     def open_parts(self) -> int:
         """How many parts are open."""
         return len(self._open)
+
+    def state(self) -> dict[str, Any]:
+        """Return the state as arrays."""
+        return arrays_of_data(self.worst) | arrays_of_parts(list(self.parts)) | {"closed": self.closed, "nodes": self.nodes}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Go on from a state. The regret of the worst instance is computed again."""
+        worst, parts = data_of(arrays, self.regrets.box), list(parts_of_arrays(arrays, self.regrets.box))
+        self.closed, self.nodes = float(arrays["closed"]), int(arrays["nodes"])
+        self.add(parts)
+        if worst is not None:
+            self.take(worst)
 
     def add(self, parts: Iterable[Part]) -> None:
         """Add parts whose regrets are to be bounded."""

@@ -13,13 +13,13 @@ several.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -31,12 +31,15 @@ from fairopt.analysis.bounds.data_rules import Data
 from fairopt.analysis.bounds.enclosures import SHARES
 from fairopt.analysis.bounds.greedy import PLACEMENTS, Filling
 from fairopt.analysis.bounds.heuristics import KNOWN, Heuristic, LeximinOfParts, bounded
-from fairopt.analysis.bounds.kept import Kept
+from fairopt.analysis.bounds.kept import arrays_of_data, data_of
 from fairopt.analysis.bounds.optima import check_notion, has_one_level
 from fairopt.analysis.bounds.right_hand_sides import RightHandSides, bound_by_one_program, of_right_hand_sides
 from fairopt.analysis.regrets import Regret
+from fairopt.analysis.worst_cases.kept import Kept, identity, identity_of_notion
 from fairopt.analysis.worst_cases.objective import MEASURES, Objective, Schedule, Subject, has_whole_optimum
 from fairopt.errors import NoSolution, Unsupported
+from fairopt.files.progress import of_text, text_of
+from fairopt.files.stores import Arrays
 from fairopt.instance import BoolArray, Instance
 from fairopt.models import Notion
 from fairopt.results import finite, plain, result
@@ -135,6 +138,8 @@ class WorstCaseInBox:
         return f"WorstCaseInBox({self.name} against {self.regret.notion}: regret{number} {ends}{stopped})"
 
 
+_FILES = {True: "bound.npz", False: "search.npz"}
+
 _BY_BRANCHING = (
     "Branch and bound over the data: each part's bound is computed from the prices of a linear program, with all errors of rounding added."
 )
@@ -177,8 +182,6 @@ class Asked:
             raise Unsupported(f"gap is {self.gap!r}; give how far apart both ends may stay, >= 0 and < 1, such as 0.001")
         if self.bound and self.integral:
             raise Unsupported("no bound is known against the optimum of whole tasks; leave out integral=True")
-        if self.resume is not None and not self.bound:
-            raise Unsupported("resume keeps a branch and bound; give bound=True with it")
 
 
 def worst_in_box(
@@ -217,16 +220,19 @@ def worst_in_box(
     objective = Objective(subject.run, chosen, measure, whole)
     course: Course | _OneProgram | _Draws
     course = _bounded(subject, box, objective, asked) if asked.bound else _Draws(box, objective, asked.seed, asked.tries)
-    if asked.resume is not None and not isinstance(course, Course):
-        raise Unsupported("resume keeps a branch and bound, and this bound is that of one mixed-integer program; leave resume out")
+    if asked.resume is not None and isinstance(course, _OneProgram):
+        raise Unsupported("this bound is that of one mixed-integer program, of which nothing can be kept; leave resume out")
     ends = Box.of(cluster, vary).ranges  # as they were given, with what breaks a rule
     question = {
         "schedule": subject.name, "notion": chosen, "vary": {word: [ends.low[word], ends.high[word]] for word in box.varied},
         "where": list(asked.where), "measure": measure, "bound": asked.bound, "gap": asked.gap, "integral": asked.integral,
         "seed": asked.seed, "tries": asked.tries, "time_limit_s": asked.time_limit, "exact": asked.exact,
     }  # fmt: skip
-    of_store = {word: question[word] for word in ("schedule", "notion", "vary", "where", "measure")}
-    kept = None if asked.resume is None else Kept(asked.resume, plain(of_store) | {"cluster": cluster.to_dict()})
+    asked_of_file = {word: question[word] for word in ("vary", "where", "measure")} | {
+        "schedule": subject.name if asked.resume is None else identity(heuristic), **identity_of_notion(notion, chosen, options),
+        "cluster": cluster.to_dict(),
+    } | ({} if asked.bound else {"seed": asked.seed, "whole tasks": whole})  # fmt: skip
+    kept = Kept(None if isinstance(course, _OneProgram) else asked.resume, _FILES[asked.bound], asked_of_file, cast(Any, course))
     counted = 0
 
     def watch() -> None:
@@ -234,18 +240,14 @@ def worst_in_box(
         if done is not None:
             done(course.nodes - counted, course.value, course.bound)
             counted = course.nodes
-        if kept is not None and isinstance(course, Course):
-            kept.write_now_and_then(course)
+        kept.offer()
         if stop is not None and stop():
             raise KeyboardInterrupt
 
-    with nullcontext() if kept is None else kept.writing():
-        restored = kept is not None and isinstance(course, Course) and kept.restore(course, box)
-        if isinstance(course, Course) and not restored:
+    with kept:
+        if isinstance(course, Course) and not kept.has_gone_on:
             course.add(_cells(box, course.regrets.heuristic, chosen, measure))
         course.run(None if asked.time_limit is None else time.monotonic() + asked.time_limit, watch)
-        if kept is not None and isinstance(course, Course):
-            kept.write(course)
     if course.worst is None:
         ended = {"time limit": "time was up", "interrupted": "the search was interrupted"}.get(
             course.stopped, "every instance tried failed"
@@ -335,10 +337,27 @@ class _Draws:
     stopped: str = ""
     bound: float = float("nan")
     open_parts: int = 0
+    random: Any = None
+
+    def state(self) -> dict[str, Any]:
+        """Return the state as arrays."""
+        return arrays_of_data(self.worst) | {"nodes": self.nodes, "random": of_text(json.dumps(self.random))}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Go on from a state. The regret of the worst instance is computed again."""
+        worst, self.nodes, self.random = data_of(arrays, self.box), int(arrays["nodes"]), json.loads(text_of(arrays["random"]))
+        if self.random is not None:
+            np.random.default_rng(0).bit_generator.state = self.random
+        if worst is not None:
+            self.value, self.worst = _Valued(self.box, self.objective)(worst), worst
+        if self.nodes > self.tries:
+            raise NoSolution(f"has tried {plural(self.nodes, 'instance')}, and tries is {self.tries:,}; give at least as many")
 
     def run(self, deadline: float | None, watch: Callable[[], None]) -> None:
         """Try instances until there were as many as asked for, time is up, or ``watch`` raises KeyboardInterrupt."""
         rng, value_of = np.random.default_rng(self.seed), _Valued(self.box, self.objective)
+        if self.random is not None:
+            rng.bit_generator.state = self.random
         try:
             while self.nodes < self.tries:
                 if deadline is not None and time.monotonic() > deadline:
@@ -346,7 +365,7 @@ class _Draws:
                     return
                 data = self.box.draw(rng)
                 value = value_of(data)
-                self.nodes += 1
+                self.nodes, self.random = self.nodes + 1, rng.bit_generator.state
                 if value > self.value:
                     self.value, self.worst = value, data
                 watch()

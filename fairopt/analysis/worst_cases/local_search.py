@@ -1,11 +1,15 @@
-"""Search small instances for the worst, in rounds of random draws and local search; any number of workers can run the rounds."""
+"""Search small instances for the worst, in rounds of random draws and local search.
+
+A round is a plain state: how many instances it has tried, the worst of them, and the state of its random numbers. One step tries one
+instance and gives the next state. So a round may go on in another process, or another day, to the same end.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,14 +17,12 @@ from fairopt.analysis.worst_cases.objective import Objective
 from fairopt.analysis.worst_cases.small_instances import SmallInstances
 from fairopt.instance import Instance
 from fairopt.instance.tolerances import NOTHING
-from fairopt.processes.crew import Crew
 
-__all__ = ["ROUND", "Candidate", "Round", "rounds"]
-
-_Task: TypeAlias = tuple[Objective, SmallInstances, list[int], int, bool, float | None]
+__all__ = ["ROUND", "Candidate", "Round", "Rounds"]
 
 ROUND = 250  # instances in a round; a much shorter round ends before local search gets far from its start
 DRAWS = 25  # random draws at the start of a round
+_SLICE = 2.0  # seconds after which a worker hands back how far it got
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,83 +35,99 @@ class Candidate:
     @property
     def key(self) -> tuple[float, float]:
         """Sort key: the regret, then how small the numbers of the instance are."""
-        return round(self.value / NOTHING), -float(self.instance.capacities.sum() + self.instance.demands.sum())
+        return round(self.value / NOTHING), -float(self.instance.capacities.sum() + self.instance.demands_by_kind.sum())
+
+    @property
+    def is_worst(self) -> bool:
+        """Is the regret the largest that there is?"""
+        return self.value >= 1 - NOTHING
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Round:
-    """The result of a round; ``stopped`` says what ended the round early, or is empty."""
+    """The state of a round.
 
-    best: Candidate | None
+    Attributes
+    ----------
+    number : int
+        Rounds are compared in the order of their numbers.
+    tries : int
+        How many instances it may try.
+    made, failed : int
+        Instances tried, and those of them that were not solved.
+    best : Candidate or None
+    random : mapping or None
+        The state of the random numbers; None before the first instance.
+    stopped : str
+        What ended it early, or "".
+    """
+
+    number: int
     tries: int
-    failed: int
-    stopped: str
-
-
-def rounds(
-    objective: Objective,
-    size: SmallInstances,
-    seed: int,
-    tries: int,
-    local: bool,
-    deadline: float | None,
-    crew: Crew,
-    done: Callable[[int, float], object] | None,
-    halt: Callable[[], None],
-) -> Iterator[Round]:
-    """Yield the rounds in order; the order does not depend on the number of workers."""
-
-    def watch(best: float) -> None:
-        if done is not None:
-            done(1, best)
-        halt()
-
-    starts = range(0, tries, ROUND)
-    tasks = [(objective, size, [seed, start // ROUND], min(ROUND, tries - start), local, deadline) for start in starts]
-    if crew.alone:
-        yield from (_round(*task, watch) for task in tasks)
-        return
-    together = crew.size
-    for first in range(0, len(tasks), together):  # batches: no task is queued if the caller stops early
-        yield from crew.map(_one_round, tasks[first : first + together], _lost_round)
-
-
-def _one_round(task: _Task) -> Round:
-    return _round(*task)
-
-
-def _lost_round(task: _Task, why: str) -> Round:
-    """Return what counts in the place of a round that has ended its worker: nothing was solved."""
-    tries = task[3]
-    return Round(None, tries, tries, "")
-
-
-def _round(
-    objective: Objective,
-    size: SmallInstances,
-    seed: list[int],
-    tries: int,
-    local: bool,
-    deadline: float | None,
-    watch: Callable[[float], None] = lambda best: None,
-) -> Round:
-    rng = np.random.default_rng(seed)
+    made: int = 0
+    failed: int = 0
     best: Candidate | None = None
-    failed = made = 0
-    stopped = ""
-    try:
-        while made < tries and (best is None or best.value < 1 - NOTHING):
-            if deadline is not None and time.time() > deadline:
-                stopped = "time limit"
-                break
-            instance = size.draw(rng) if best is None or made < DRAWS or not local else size.change(best.instance, rng)
-            value = objective.value(objective.answer(instance))
-            made += 1
-            if value == -np.inf:
-                failed += 1
-            elif best is None or value >= best.value - NOTHING:  # equal values too: plateaus are wide
+    random: Mapping[str, Any] | None = None
+    stopped: str = ""
+
+    @property
+    def is_over(self) -> bool:
+        """Has it tried all its instances, or found one than which none is worse?"""
+        return self.made >= self.tries or (self.best is not None and self.best.is_worst)
+
+    def lost(self) -> Round:
+        """Return what counts in its place if it has ended its worker: nothing was solved."""
+        return Round(self.number, self.tries, self.tries, self.tries)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rounds:
+    """What all rounds of a search have in common.
+
+    Attributes
+    ----------
+    objective : Objective
+    size : SmallInstances
+    seed : int
+        The random numbers of a round follow from it and from the number of the round.
+    local : bool
+        Whether instances are changed after the first draws, or drawn anew.
+    deadline : float or None
+        By `time.time`: all processes share it.
+    """
+
+    objective: Objective
+    size: SmallInstances
+    seed: int
+    local: bool
+    deadline: float | None
+
+    def steps(self, now: Round) -> Iterator[Round]:
+        """Yield the state of a round after each instance until it is over; the last one says if time was up."""
+        rng = np.random.default_rng([self.seed, now.number])
+        if now.random is not None:
+            rng.bit_generator.state = now.random
+        while not now.is_over:
+            if self.deadline is not None and time.time() > self.deadline:
+                yield replace(now, stopped="time limit")
+                return
+            best = now.best
+            instance = self.size.draw(rng) if best is None or now.made < DRAWS or not self.local else self.size.change(best.instance, rng)
+            value = self.objective.value(self.objective.answer(instance))
+            if value > -np.inf and (best is None or value >= best.value - NOTHING):  # equal values too: plateaus are wide
                 best = Candidate(instance, value)
-            watch(0.0 if best is None else best.value)
-    except KeyboardInterrupt:  # Ctrl-C reaches every worker
-        stopped = "interrupted"
-    return Round(best, made, failed, stopped)
+            failed = now.failed + (value == -np.inf)
+            now = replace(now, made=now.made + 1, failed=failed, best=best, random=rng.bit_generator.state)
+            yield now
+
+    def slice(self, now: Round) -> Round:
+        """Return the state of a round a moment later."""
+        until, latest = time.monotonic() + _SLICE, now
+        try:
+            for step in self.steps(now):
+                latest = step
+                if time.monotonic() > until:
+                    break
+        except KeyboardInterrupt:  # Ctrl-C reaches every worker
+            return replace(latest, stopped="interrupted")
+        return latest

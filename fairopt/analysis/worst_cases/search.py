@@ -43,13 +43,14 @@ from fairopt.allocation.exact_answer import as_text
 from fairopt.analysis.bounds.worst_in_box import Asked, WorstCaseInBox, worst_in_box
 from fairopt.analysis.regrets import Regret
 from fairopt.analysis.shortfalls import tasks_in_fractions
-from fairopt.analysis.worst_cases.local_search import Candidate, rounds
+from fairopt.analysis.worst_cases.course import Course
+from fairopt.analysis.worst_cases.kept import Kept, identity, identity_of_notion
+from fairopt.analysis.worst_cases.local_search import Rounds
 from fairopt.analysis.worst_cases.objective import MEASURES, Schedule, Subject, objective_of
-from fairopt.analysis.worst_cases.small_instances import VARIED, SmallInstances, shrink
+from fairopt.analysis.worst_cases.small_instances import VARIED, SmallInstances
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import Instance
 from fairopt.instance.fractions import ExactArray
-from fairopt.instance.tolerances import NOTHING
 from fairopt.models import NOTIONS, Notion
 from fairopt.processes.crew import Crew, check_workers
 from fairopt.results import finite, plain, result
@@ -271,7 +272,8 @@ def worst_case(
     gap : float
         The search for a bound ends once the bound is at most this much above the largest regret found.
     resume : path, optional
-        A folder where the state of a search for a bound is kept. The next call with the same question goes on from it.
+        A folder where the state of the search is kept, from the first instance on. A search that is killed loses at most 10 seconds; the
+        next call with the same question goes on to the same answer. ``tries`` may be larger then. The schedule is named by a text.
     where : list of str
         Linear rules on the numbers of ``vary``, such as "tasks[a] + tasks[b] <= 12" or "demands['lab/a', gpu] >= 2 * demands[b, gpu]";
         also ``weights[user]``, ``speeds[user, server]`` and ``capacities[server, resource]``. ``'*'`` in the place of a name adds the
@@ -280,7 +282,7 @@ def worst_case(
         Called with the number of instances tried since the last call, and with the largest regret so far; with ``cluster``, with the
         bound as a third argument (NaN without one).
     stop : function, optional
-        Is asked again and again (with several workers after every round) if that should be the end, as Ctrl-C is: the result is then
+        Is asked again and again (with several workers every few seconds) if that should be the end, as Ctrl-C is: the result is then
         the worst so far.
     **options
         Options of the notion.
@@ -306,7 +308,7 @@ def worst_case(
         _check_unused(given | {"workers": workers, "keep_regret": keep_regret, "local": local, "backend": backend, "address": address})
         asked = Asked(measure, bound, gap, integral, seed, tries, time_limit, exact, None if resume is None else Path(resume), where)
         return worst_in_box(schedule, notion, cluster, cast(Any, vary), asked, done, stop, **options)
-    if bound or resume is not None or where or isinstance(vary, Mapping):
+    if bound or where or isinstance(vary, Mapping):
         raise Unsupported(
             "a bound, and rules on what varies, are of the instances of one cluster; give it, such as cluster=instance and "
             'vary={"demands": (1, 2)}'
@@ -325,41 +327,41 @@ def worst_case(
     size = SmallInstances(users, servers, resources, (capacities[0], capacities[1]), (demands[0], demands[1]), tuple(vary))
     objective = objective_of(run, chosen, measure, integral, size)
     deadline = None if time_limit is None else time.time() + time_limit  # wall clock: all processes share it
+    course = Course(Rounds(objective, size, seed, local, deadline), tries)
+    asked_of_file = {
+        "schedule": schedule if resume is None else identity(schedule), "users": users, "servers": servers, "resources": resources,
+        "capacities": capacities, "demands": demands, "vary": sorted(vary), "measure": measure, "whole tasks": objective.whole,
+        "seed": seed, "local": local, **identity_of_notion(notion, chosen, options),
+    }  # fmt: skip
+    kept, told = Kept(resume, "search.npz", asked_of_file, course), 0
 
-    def halt() -> None:
+    def watch() -> None:
+        nonlocal told
+        if done is not None and course.tried > told:
+            done(course.tried - told, course.value)
+            told = course.tried
+        kept.offer()
         if stop is not None and stop():
             raise KeyboardInterrupt
 
-    best: Candidate | None = None
-    tried = failed = 0
-    stopped = ""
-    try:
-        with Crew(workers, backend, address) as crew:
-            for round_ in rounds(objective, size, seed, tries, local, deadline, crew, done, halt):
-                tried, failed, stopped = tried + round_.tries, failed + round_.failed, round_.stopped
-                if round_.best is not None and (best is None or round_.best.key > best.key):
-                    best = round_.best
-                if not crew.alone and done is not None:
-                    done(round_.tries, 0.0 if best is None else best.value)
-                if not stopped:
-                    halt()
-                if stopped or (best is not None and best.value >= 1 - NOTHING):
-                    break
-    except KeyboardInterrupt:
-        stopped = "interrupted"
-    if best is None:
-        raise NoSolution(f"of {plural(tried, 'instance')} none was solved{_ENDED[stopped]}; give more time, or ask for a smaller size")
-    small, least = best.instance, keep_regret * best.value
-
     def keeps(instance: Instance) -> bool:
-        halt()
-        return size.holds(instance) and objective.keeps(instance, least)
+        return size.holds(instance) and objective.keeps(instance, keep_regret * course.value)
 
-    try:
-        for smaller in shrink(best.instance, keeps) if stopped != "interrupted" else ():
-            small = smaller
-    except KeyboardInterrupt:
-        stopped = "interrupted"
+    small: Instance | None = None
+    with kept:
+        try:
+            with Crew(workers, backend, address) as crew:
+                course.run(crew, watch)
+        except NoSolution as error:
+            raise NoSolution(f"{error}; {kept.hint}") from error
+        if course.best is not None and course.stopped != "interrupted":
+            small = course.shrink(keep_regret, keeps, watch)
+    tried, failed, best = course.tried, course.failed, course.best
+    if best is None:
+        raise NoSolution(
+            f"of {plural(tried, 'instance')} none was solved{_ENDED[course.stopped]}; give more time, or ask for a smaller size"
+        )
+    small = best.instance if small is None else small
     small = small.replace(users=None, servers=None, resources=None)  # numbered anew
     answer = objective.answer(small)
     assert answer is not None
@@ -382,7 +384,7 @@ def worst_case(
         tries=tried,
         failed=failed,
         seed=seed,
-        stopped=stopped,
+        stopped=course.stopped,
         seconds=time.perf_counter() - began,
         question=plain(question),
     )

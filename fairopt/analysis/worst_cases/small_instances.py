@@ -25,6 +25,7 @@ Every step makes the instance smaller, so shrinking ends. At the end, no single 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -91,7 +92,7 @@ class SmallInstances:
     def change(self, instance: Instance, rng: np.random.Generator) -> Instance:
         """Return the instance with a few other numbers, or with two users or servers swapped."""
         for _ in range(_PATIENCE):
-            arrays = {name: self._array(instance, name) for name in self.shapes}
+            arrays = self.arrays(instance)
             for _ in range(rng.geometric(0.5)):
                 self._change_one(arrays, rng)
             changed = _sound(arrays)
@@ -102,6 +103,10 @@ class SmallInstances:
     def holds(self, instance: Instance) -> bool:
         """Say whether capacities and demands are at least the smallest allowed; shrinking may make them smaller."""
         return bool((instance.capacities >= self.capacities[0]).all() and (instance.demands_by_kind >= self.demands[0]).all())
+
+    def arrays(self, instance: Instance) -> dict[str, npt.NDArray[Any]]:
+        """Return the arguments of an instance of this size that are drawn: `Instance` makes the same instance of them."""
+        return {name: self._array(instance, name) for name in self.shapes}
 
     def _array(self, instance: Instance, name: str) -> npt.NDArray[Any]:
         """Return an argument of an instance of this size, in the shape in which it is drawn."""
@@ -158,12 +163,16 @@ def _given(instance: Instance, name: str) -> Any:
 # Shrinking -----------------------------------------------------------------------------------------------------------------------
 
 
-def shrink(instance: Instance, keeps: Callable[[Instance], bool]) -> Iterator[Instance]:
-    """Yield the instance, then the instance after each step for which ``keeps`` is true; the last one is minimal."""
+def shrink(instance: Instance, keeps: Callable[[Instance], bool], refused: int = 0) -> Iterator[Instance]:
+    """Yield the instance, then the instance after each step for which ``keeps`` is true; the last one is minimal.
+
+    So many candidates of the first step as ``refused`` are known not to keep it.
+    """
     smaller: Instance | None = instance
     while smaller is not None:
         yield smaller
-        smaller = next((candidate for candidate in simpler(smaller) if keeps(candidate)), None)
+        candidates = itertools.islice(simpler(smaller), refused, None)
+        smaller, refused = next((candidate for candidate in candidates if keeps(candidate)), None), 0
 
 
 def simpler(instance: Instance) -> Iterator[Instance]:
