@@ -116,6 +116,9 @@ _INSIDE = {
     ),
     "GLOP": Inside({}, "time_limit_sec", package="ortools", ignores=True),
     "PDLP": Inside({}, "time_limit_sec", package="ortools", ignores=True),
+    "CVXOPT": Inside(package="cvxopt", prints=True, ignores=True),
+    "GLPK": Inside(package="cvxopt", prints=True, ignores=True),
+    "GLPK_MI": Inside(package="cvxopt", prints=True, ignores=True),
     "MOSEK": Inside({}, "MSK_DPAR_OPTIMIZER_MAX_TIME", holder="mosek_params", package="mosek", prints=True, reads_files=True),
     "DAQP": Inside({"primal_tol": 1e-10, "dual_tol": 1e-10}, package="daqp", prints=True),
 }
@@ -124,6 +127,9 @@ _OF_SCIPY = (
     *("method", "disp", "maxiter", "presolve", "time_limit", "dual_feasibility_tolerance", "primal_feasibility_tolerance"),
     *("simplex_dual_edge_weight_strategy", "ipm_optimality_tolerance", "mip_rel_gap", "node_limit"),
 )
+_OF_CVXOPT = ("max_iters", "abstol", "reltol", "feastol", "refinement", "kktsolver")
+_OF_GLPK = ("glpk", "max_iters")  # the first a mapping of GLPK's own
+_OF_GLPK_MI = ("max_iters", "msg_lev", "presolve", "tm_lim", "mip_gap", "tol_int", "tol_obj", "br_tech", "bt_tech", "pp_tech")
 _OF_CVXPY = ("highs_options", "write_model_file")  # of its interface to HiGHS
 _OF_XPRESS = ("write_mps", "save_iis")  # of CVXPY's own
 
@@ -173,7 +179,7 @@ def _taken(solver: str) -> tuple[str, ...]:
         import xpress
 
         return (*_OF_XPRESS, *vars(xpress.controls))
-    return _OF_SCIPY if solver == "SCIPY" else _OF_ORTOOLS
+    return {"SCIPY": _OF_SCIPY, "CVXOPT": _OF_CVXOPT, "GLPK": _OF_GLPK, "GLPK_MI": _OF_GLPK_MI}.get(solver, _OF_ORTOOLS)
 
 
 def arguments(solver: str, options: Mapping[str, object], seconds: float, *, tight: bool = True, whole: bool = False) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +19,15 @@ from fairopt.solvers.via_cvxpy.inside import arguments, inside
 __all__ = ["Solver", "require_point", "status_of"]
 
 _SOON = 0.1  # of the time that was left: a solver that stops at a limit later than this before the deadline stops at the time limit
+_ENDLESS = 1e19  # a bound that is no smaller is none
+_BOUNDS: Mapping[str, Callable[[Any], Any]] = {  # of the answer that CVXPY's interface to a solver returns
+    "HIGHS": lambda raw: raw["info"].mip_dual_bound,
+    "SCIPY": lambda raw: raw["mip_dual_bound"],
+    "SCIP": lambda raw: raw["model"].getDualbound(),
+    "GUROBI": lambda raw: raw["model"].ObjBound,
+    "COPT": lambda raw: raw["model"].bestbnd,
+    "CPLEX": lambda raw: raw["model"].solution.MIP.get_best_objective(),
+}
 
 
 def status_of(native: str | None) -> Status:
@@ -43,7 +52,7 @@ class Solver:
     name: str
     options: Mapping[str, object]
 
-    def run(self, problem: Any, deadline: Deadline, known: dict[str, object], *, whole: bool = False) -> Status:
+    def run(self, problem: Any, deadline: Deadline, known: dict[str, object]) -> Status:
         """Solve, with whatever CVXPY and its solver throw, print or warn of kept inside; return the status, which is not a limit.
 
         Raises
@@ -61,7 +70,7 @@ class Solver:
                 raise deadline.passed(known)
             try:
                 with unwarned(), np.errstate(all="ignore"), self._streams():
-                    problem.solve(solver=self.name, **arguments(self.name, self.options, left, tight=tight, whole=whole))
+                    problem.solve(solver=self.name, **arguments(self.name, self.options, left, tight=tight))
             except Exception as error:  # CVXPY's own, the solver's, and what bindings let through
                 raise deadline.passed(known) if _is_late(deadline, left) else self.failure(error, problem) from None
             status = status_of(problem.status)
@@ -70,6 +79,30 @@ class Solver:
             if status is not Status.TIME_LIMIT:
                 return status
         raise FairoptError(f"CVXPY with {self.name} stopped at a limit of its own; try another solver")
+
+    def search(self, problem: Any, deadline: Deadline) -> tuple[Status, float | None]:
+        """Solve a program of whole numbers, which maximises, as `run` does; a time limit is a status, with the best point in the variables.
+
+        Return the status and the bound of the solver on the goal, None if it gives none to CVXPY.
+        """
+        left, raw = deadline.left, None
+        options = arguments(self.name, self.options, left, whole=True)
+        verbose = bool(options.pop("verbose", False))
+        try:
+            with unwarned(), np.errstate(all="ignore"), self._streams():
+                data, chain, inverse = problem.get_problem_data(self.name)
+                raw = chain.solve_via_data(problem, data, warm_start=True, verbose=verbose, solver_opts=options)
+                problem.unpack_results(raw, chain, inverse)
+        except Exception as error:
+            if _is_late(deadline, left):
+                return Status.TIME_LIMIT, bound_of(self.name, raw)
+            raise self.failure(error, problem) from None
+        status = status_of(problem.status)
+        if problem.status != "optimal" and _is_late(deadline, left):  # SCIP, SciPy and Xpress call a time limit "optimal_inaccurate"
+            return Status.TIME_LIMIT, bound_of(self.name, raw)
+        if status is Status.TIME_LIMIT or problem.status == "optimal_inaccurate":
+            raise FairoptError(f"CVXPY with {self.name} stopped at a limit of its own; try another solver")
+        return status, None
 
     def _streams(self) -> AbstractContextManager[None]:
         """Return what keeps stdout free of what the solver prints; a log that the user asked for goes to stderr."""
@@ -99,6 +132,18 @@ class Solver:
         if rows.dual_value is None:
             raise Unsupported(f'"{self.name}" gives CVXPY no dual prices, which prove an answer; use another solver, such as cvxpy:HIGHS')
         return np.asarray(np.maximum(rows.dual_value, 0.0), float)
+
+
+def bound_of(solver: str, raw: Any) -> float | None:
+    """Return the bound of a solver on the goal of a program that maximises; None if its answer has none.
+
+    CVXPY hands a solver the negative of the goal.
+    """
+    try:
+        least = float(_BOUNDS[solver](raw))
+    except Exception:  # no such solver, no answer, or one without a bound
+        return None
+    return -least if abs(least) < _ENDLESS else None
 
 
 def _is_late(deadline: Deadline, left: float) -> bool:

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.errors import NoSolution, Unsupported
+from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, IntArray
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import Outcome
 from fairopt.solvers.via_cvxpy.inside import inside
 from fairopt.solvers.via_cvxpy.running import Solver
+from fairopt.solvers.via_highs.incumbents import Bounds
 
 __all__ = ["WholeModel"]
 
@@ -36,7 +37,8 @@ class WholeModel:
             known = ", ".join(name for name in solver.cp.installed_solvers() if inside(name).whole)
             raise Unsupported(f'"{solver.name}" of CVXPY does not prove whole tasks; use one of {known}')
         cp = solver.cp
-        self.solver, self.cost, self.upper = solver, cost, upper
+        self.solver, self.bounds = solver, Bounds(cost, lower, upper, matrix, row_lower, row_upper, integral)
+        self.has_start = False
         is_whole = np.isin(np.arange(cost.size), integral)
         self.parts: list[tuple[IntArray, Any]] = []  # columns, and their variable
         for columns, integer in ((np.flatnonzero(is_whole), True), (np.flatnonzero(~is_whole), False)):
@@ -55,23 +57,25 @@ class WholeModel:
 
     def guess(self, x: FloatArray) -> None:
         """Give a whole point: CVXPY hands the values of variables on where it knows how, as to Gurobi and Xpress."""
+        self.has_start = True
         for columns, part in self.parts:
             part.value = x[columns]
 
     def run(self, time_limit: float) -> Outcome:
-        """Solve. At a time limit nothing is known but that; of an optimum the solver says that there is no gap."""
-        try:
-            status = self.solver.run(self.problem, Deadline(time_limit if np.isfinite(time_limit) else None), {}, whole=True)
-        except NoSolution:
-            status = Status.TIME_LIMIT
-        if status is Status.UNBOUNDED and np.isfinite(self.upper[self.cost != 0]).all():  # "infeasible or unbounded"
+        """Solve. At a time limit the point is the best that was found; of an optimum the solver says that there is no gap."""
+        for _, part in self.parts if not self.has_start else ():
+            part.value = None
+        status, bound = self.solver.search(self.problem, Deadline(time_limit if np.isfinite(time_limit) else None))
+        if status is Status.UNBOUNDED and np.isfinite(self.bounds.largest()):  # "infeasible or unbounded"
             status = Status.INFEASIBLE
-        x = np.full(self.cost.size, np.nan)
+        x = np.full(self.bounds.cost.size, np.nan)
         for columns, part in self.parts:
             x[columns] = np.nan if part.value is None else part.value
+        if status is Status.TIME_LIMIT:
+            return self.bounds.outcome(status, x, bound)
         if status is not Status.OPTIMAL or not np.isfinite(x).all():
             return Outcome(Status.FAILED if status is Status.OPTIMAL else status, np.empty(0), np.empty(0), np.inf, 0)
-        return Outcome(status, x, np.empty(0), 0.0, 0, float(self.cost @ x))
+        return Outcome(status, x, np.empty(0), 0.0, 0, float(self.bounds.cost @ x))
 
     def set_options(self, **options: object) -> None:
         """Leave the options of HiGHS out: they make a search shorter, and no answer another."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import logging
 import threading
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ _TIGHT_OF_OTHERS: dict[str, dict[str, object]] = {  # by the first word of a nam
     "xpress": {"feastol": 1e-9, "optimalitytol": 1e-9, "miprelstop": 0.0, "mipabsstop": 0.0},
     "scip": {"numerics/feastol": 1e-9, "limits/gap": 0.0},
 }
+_TIME_LIMIT = {"gurobi": "TimeLimit", "cplex": "timelimit", "xpress": "timelimit"}  # of the families that leave Pyomo's own out
 _STATUS = {
     **dict.fromkeys(("optimal", "globallyOptimal", "locallyOptimal"), Status.OPTIMAL),
     **dict.fromkeys(("maxTimeLimit", "userInterrupt", "resourceInterrupt"), Status.TIME_LIMIT),
@@ -42,6 +44,8 @@ _STATUS = {
     **dict.fromkeys(("other", "invalidProblem", "intermediateNonInteger", "noSolution", "solverFailure"), Status.FAILED),
     **dict.fromkeys(("internalSolverError", "error", "licensingProblems"), Status.FAILED),
 }
+_LATE = 0.95  # of a time limit: a solver that stops later stops at it
+_SHORTEST = 1e-3  # seconds: 0 means no limit to some
 _START_OF_NEW = "warmstart_discrete_vars"  # an option of Pyomo's newer interfaces
 _guard = threading.Lock()
 _before: list[tuple[int, list[Any]]] = []  # the level of the log, and the defaults of what finds programs, for each that is inside
@@ -94,12 +98,18 @@ def _names() -> list[str]:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Engine:
-    """One of Pyomo's solvers, and the options that the user gave for it; what it prints is kept in, unless it is known to print nothing."""
+    """One of Pyomo's solvers, and the options that the user gave for it; what it prints is kept in, unless it is known to print nothing.
+
+    ``time_limit`` is its option of a time limit in seconds, None if Pyomo knows what it is. ``bounds_at_limit``: is the bound that Pyomo
+    has of it a bound at a time limit, too? Of CBC and GLPK it is the value of the point then.
+    """
 
     found: Any
     name: str
     options: Mapping[str, object] = dataclasses.field(default_factory=dict)
     is_silent: bool = False
+    time_limit: str | None = None
+    bounds_at_limit: bool = False
 
     def failure(self, error: FairoptError) -> FairoptError:
         """Return the error to raise where Pyomo or its solver threw something, whose reason this error gives."""
@@ -142,11 +152,14 @@ def solver(name: str | None, options: Mapping[str, object] | None = None) -> Eng
         check_options(options or {})
     for option, value in (tight | dict(options or {})).items():
         found.options[option] = value
-    return Engine(found, name, dict(options or {}), name in _HIGHS or family == "gurobi")
+    is_silent, knows_bounds = name in _HIGHS or family == "gurobi", name in _HIGHS or family is not None
+    return Engine(found, name, dict(options or {}), is_silent, _TIME_LIMIT.get(family or ""), knows_bounds)
 
 
 def run(model: Any, engine: Engine, seconds: float, *, start: bool = False) -> tuple[Status, float | None]:
-    """Solve; the values are in the model then. Return the status and the bound on the goal, None if the solver gives none.
+    """Solve; the values are in the model then, at a time limit those of the best point if the solver has one.
+
+    Return the status and the bound on the goal, None if the solver gives none.
 
     ``start``: begin with the values in the model, if the solver takes them.
 
@@ -157,11 +170,13 @@ def run(model: Any, engine: Engine, seconds: float, *, start: bool = False) -> t
     FairoptError
         Pyomo or its solver failed.
     """
-    how: dict[str, Any] = {"timelimit": max(seconds, 1e-3)} if np.isfinite(seconds) else {}
+    how: dict[str, Any] = {"timelimit": max(seconds, _SHORTEST)} if np.isfinite(seconds) else {}
+    if how and engine.time_limit is not None and "appsi" not in engine.name:
+        engine.found.options[engine.time_limit] = how.pop("timelimit")
     try:
         with inside(), nullcontext() if engine.is_silent else unheard():
             how |= _started(engine.found, start=start and engine.name not in _HIGHS)  # which may return the start in place of the optimum
-            return _run(model, engine.found, how)
+            return _run(model, engine.found, how, seconds, bounds_at_limit=engine.bounds_at_limit)
     except FairoptError as error:
         raise engine.failure(error) from None
 
@@ -174,25 +189,31 @@ def _started(found: Any, *, start: bool) -> dict[str, Any]:
     return {"warmstart": True} if start and getattr(found, "warm_start_capable", bool)() else {}
 
 
-def _run(model: Any, found: Any, how: dict[str, Any]) -> tuple[Status, float | None]:
+def _run(model: Any, found: Any, how: dict[str, Any], seconds: float, *, bounds_at_limit: bool) -> tuple[Status, float | None]:
     from pyomo.solvers.plugins.solvers.persistent_solver import PersistentSolver
 
-    keeps_model = isinstance(found, PersistentSolver)
+    keeps_model, began = isinstance(found, PersistentSolver), time.monotonic()
     if keeps_model:
         found.set_instance(model)
     results = found.solve(*(() if keeps_model else (model,)), load_solutions=False, **how)
     status = status_of(results.solver.termination_condition)
+    if status is Status.FAILED and time.monotonic() - began >= _LATE * seconds:  # Xpress only says then that it has a point
+        status = Status.TIME_LIMIT
     if status is Status.OPTIMAL and keeps_model:
         found.load_vars()
         if hasattr(model, "dual"):
             found.load_duals()
     elif status is Status.OPTIMAL:
         model.solutions.load_from(results)
+    elif status is Status.TIME_LIMIT:
+        with suppress(Exception):  # the best point so far, if there is one: whoever solves the whole numbers checks it
+            found.load_vars() if keeps_model else model.solutions.load_from(results)
     try:
         bound = float(results.problem.upper_bound)
     except (TypeError, ValueError):
         return status, None
-    return status, bound if np.isfinite(bound) else None
+    known = status is not Status.TIME_LIMIT or bounds_at_limit
+    return status, bound if known and np.isfinite(bound) else None
 
 
 def values(variables: list[Any]) -> FloatArray:

@@ -11,6 +11,7 @@ from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, IntArray
 from fairopt.solvers.backend import Status
 from fairopt.solvers.highs_model import Outcome
+from fairopt.solvers.via_highs.incumbents import Bounds
 from fairopt.solvers.via_pyomo import model as pyomo_model
 from fairopt.solvers.via_pyomo import running
 
@@ -37,7 +38,7 @@ class WholeModel:
         import pyomo.environ as pyo
 
         self.has_start = False
-        self.engine, self.cost, self.bounded = engine, cost, bool(np.isfinite(upper[cost != 0]).all())
+        self.engine, self.bounds = engine, Bounds(cost, lower, upper, matrix, row_lower, row_upper, integral)
         whole = set(integral.tolist())
         with running.inside():
             self.model: Any = pyo.ConcreteModel()
@@ -72,7 +73,7 @@ class WholeModel:
             column.set_value(value, skip_validation=True)
 
     def run(self, time_limit: float) -> Outcome:
-        """Solve; the gap is that between the point and the bound of the solver. At a time limit the bound alone is known.
+        """Solve; the gap is that between the point and the bound of the solver. At a time limit the point is the best that was found.
 
         Raises
         ------
@@ -80,14 +81,16 @@ class WholeModel:
             The solver gives no bound, which proves that a point is the best.
         """
         status, bound = running.run(self.model, self.engine, time_limit, start=self.has_start)
-        if self.is_empty or (status is Status.UNBOUNDED and self.bounded):  # "infeasible or unbounded"
+        if self.is_empty or (status is Status.UNBOUNDED and np.isfinite(self.bounds.largest())):  # "infeasible or unbounded"
             status = Status.INFEASIBLE
+        if status is Status.TIME_LIMIT:
+            return self.bounds.outcome(status, running.values(self.columns), bound)
         if status is not Status.OPTIMAL:
             return Outcome(status, np.empty(0), np.empty(0), np.inf, 0, np.nan if bound is None else bound)
-        x = running.values(self.columns)
-        value = float(self.cost @ x)
-        if bound is None and self.cost.any():
+        if bound is None and self.bounds.cost.any():
             raise Unsupported(f'"pyomo:{self.engine.name}" gives no bound, which proves whole tasks; use another solver')
+        x = running.values(self.columns)
+        value = float(self.bounds.cost @ x)
         above = 0.0 if bound is None else max(bound - value, 0.0)
         gap = 0.0 if above <= _NOTHING else above / abs(value) if value else np.inf
         return Outcome(status, x, np.empty(0), gap, 0, value if bound is None else bound)

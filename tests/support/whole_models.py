@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from fairopt.solvers.backend import Status
 from fairopt.solvers.highs_model import HighsModel, Outcome
 from fairopt.solvers.via_highs.rows import Maker, begin
 
-__all__ = ["agrees_with_highs"]
+__all__ = ["agrees_with_highs", "stops_with_a_point"]
 
 
 def agrees_with_highs(maker: Maker, seed: int, whole: int = 3) -> None:
@@ -44,3 +45,23 @@ def _run(maker: Maker, cost: Any, upper: Any, matrix: Any, *rows: Any, whole: in
     if len(start):
         begin(model, lambda: np.asarray(start, float))
     return model.run(np.inf)
+
+
+def stops_with_a_point(maker: Maker, seconds: float = 0.5) -> None:
+    """Sixty whole columns, fifteen rows: after a moment a point that keeps the rows, and a bound above the optimum, 110.711964...
+
+    Gurobi, CPLEX and Xpress prove that optimum in about a minute.
+    """
+    rng = np.random.default_rng(0)
+    cost, matrix = rng.uniform(1, 2, 60), sp.csr_array(rng.uniform(0, 1, (15, 60)))
+    model: Any = maker(
+        *(cost, np.zeros(60), np.full(60, 9.0), matrix, np.full(15, -np.inf), np.full(15, 30.3)), integral=np.arange(60), tolerance=1e-9
+    )
+    found = model.run(seconds)
+    assert found.status is Status.TIME_LIMIT
+    assert found.x.size == 60
+    np.testing.assert_allclose(found.x, np.round(found.x), atol=1e-6)
+    assert (matrix @ found.x).max() <= 30.3 * (1 + 1e-6)
+    value = float(cost @ found.x)
+    assert value <= 110.711965 <= found.bound * (1 + 1e-7)
+    assert found.gap == pytest.approx((found.bound - value) / value)

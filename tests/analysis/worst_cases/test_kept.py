@@ -9,6 +9,7 @@ import shutil
 import signal
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -166,12 +167,20 @@ def test_a_state_of_somebody_else_is_refused_or_does_no_harm(tmp_path: Path) -> 
     assert all("search.npz" in message for message in messages)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_kill_nine_and_the_same_command_again(workers: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("workers", "backend"),
+    [
+        (1, "loky"),
+        (2, "loky"),
+        pytest.param(2, "dask", marks=pytest.mark.skipif(find_spec("distributed") is None, reason="needs pip install '.[dask]'")),
+        pytest.param(2, "ray", marks=pytest.mark.skipif(find_spec("ray") is None, reason="needs pip install '.[ray]'")),
+    ],
+)
+def test_kill_nine_and_the_same_command_again(workers: int, backend: str, tmp_path: Path) -> None:
     """A real process with real workers, killed when it has written a state of its own; the command then goes on from there."""
     command = (sys.executable, "-m", "fairopt", "worst-case", "drfh:worst-fit", "--users", "2", "--tries", "300", "--divisible", "--json")
     file = tmp_path / "kept" / "search.npz"
-    resume = ("--workers", str(workers), "--resume", str(tmp_path / "kept"))
+    resume = ("--workers", str(workers), "--backend", backend, "--resume", str(tmp_path / "kept"))
     with process(*command, *resume) as running:
         tried = 0
         while tried < 30:  # enough instances for a local search

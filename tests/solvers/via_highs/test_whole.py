@@ -90,7 +90,7 @@ def test_trees_are_those_of_highs(solver: str) -> None:
     assert sorted(found.shares) == pytest.approx(sorted(best.shares))
 
 
-@pytest.mark.parametrize("solver", ["cvxpy:HIGHS", "pyomo"])
+@pytest.mark.parametrize("solver", ["highs", "cvxpy:HIGHS", "cvxpy:SCIPY", "pyomo"])
 def test_a_time_limit_leaves_the_best_tasks_and_a_bound(solver: str) -> None:
     """As with HiGHS."""
     large = fo.generate("constrained", of="uniform", users=40, servers=20, rate=0.4, seed=1)

@@ -1,0 +1,62 @@
+"""The best point of a search of whole numbers that was stopped, and how far the best of all may be above it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.instance import FloatArray, IntArray
+from fairopt.solvers.backend import Status
+from fairopt.solvers.highs_model import Outcome
+
+__all__ = ["Bounds"]
+
+_MISSED = 1e-6  # of a row or of a whole number: a point that misses more is none
+_NOTHING = 1e-9  # a smaller difference of two goals is none
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bounds:
+    """What a program of whole numbers asks of a point: maximise cost @ x within rows and bounds."""
+
+    cost: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    matrix: sp.csr_array
+    row_lower: FloatArray
+    row_upper: FloatArray
+    integral: IntArray
+
+    def has(self, x: FloatArray) -> bool:
+        """Say whether a point keeps everything; a solver that was stopped may give one that does not."""
+        if x.size != self.cost.size or not np.isfinite(x).all():
+            return False
+        activity = self.matrix @ x
+        room = _MISSED * np.maximum(1.0, abs(self.matrix) @ np.abs(x))
+        whole = x[self.integral]
+        return bool(
+            (activity <= self.row_upper + room).all() and (activity >= self.row_lower - room).all()
+            and (x <= self.upper + _MISSED * np.maximum(1.0, np.abs(x))).all() and (x >= self.lower - _MISSED).all()
+            and (np.abs(whole - np.round(whole)) <= _MISSED).all()
+        )  # fmt: skip
+
+    def largest(self) -> float:
+        """Return a bound on the goal that follows from the bounds of the columns alone; inf if there is none."""
+        some = self.cost != 0
+        ends = np.where(self.cost > 0, self.upper, self.lower)[some]
+        return float(self.cost[some] @ ends)
+
+    def outcome(self, status: Status, x: FloatArray, bound: float | None) -> Outcome:
+        """Return the outcome of a search with a point, or of one that was stopped before it found one.
+
+        ``bound`` is that of the solver, None if it gives none: then the bounds of the columns have to do.
+        """
+        bound = self.largest() if bound is None else bound
+        if not self.has(x):
+            return Outcome(status, np.empty(0), np.empty(0), np.inf, 0, bound)
+        value = float(self.cost @ x)
+        above = max(bound - value, 0.0)
+        gap = 0.0 if above <= _NOTHING else above / abs(value) if value else np.inf
+        return Outcome(status, x, np.empty(0), gap, 0, max(bound, value))
