@@ -121,9 +121,13 @@ class BBF(Notion):
             refuse_by_server(instance, 'the notion "bbf" is defined on one pool', 'use "cdrf", "tsf" or "proportional"')
             raise Unsupported(
                 f'the notion "bbf" is defined on one pool, but the instance has {instance.counts.sum():g} servers; '
-                "instance.pooled() makes one server of them"
+                "describe the pool as one server (in Python, instance.pooled() does)"
             )
-        refuse_shared(instance, 'the notion "bbf" is defined on one pool', "instance.pooled() makes resources of the pool of them")
+        refuse_shared(
+            instance,
+            'the notion "bbf" is defined on one pool',
+            "describe them as resources of the pool (in Python, instance.pooled() does)",
+        )
         if sharing == "tdm":
             raise Unsupported('the notion "bbf" divides resources, not time; leave sharing="tdm" out')
         if instance.limited.any():

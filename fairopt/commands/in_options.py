@@ -12,6 +12,9 @@ that runs; of the others, such as options of a notion, it only drops Python's qu
 >>> OPTIONS["time_limit"] = "--time-limit"
 >>> in_options("time_limit is 0; leave exact or the rules out")
 '--time-limit is 0; leave --exact or the rules out'
+>>> OPTIONS["seed"] = "--seed"
+>>> in_options("seed is -3; give a whole number >= 0"), in_options("the seed is new")
+('--seed is -3; give a whole number >= 0', 'the seed is new')
 >>> OPTIONS.clear(), FLAGS.clear()
 (None, None)
 """
@@ -35,9 +38,12 @@ _WRITTEN = {
 }
 """Arguments whose values are written in another way after an option: (option, argument) -> what is written."""
 
+_OTHER_WORDS = {"owners": "users", "load": "until", "load_step": "step"}
+"""Options that have another word than the argument that they give: option -> argument."""
+
 _ARGUMENT = re.compile(r"""(?<![\w.:"'-])(?P<name>[a-z_]+)=(?P<value>"[^"\s]*"|'[^'\s]*'|True\b|False\b|)""")
 _LEFT_OUT = re.compile(r"(?<=\bleave )[a-z_]+(?:(?:, | and | or )(?:the )?[a-z_]+)*(?= out\b)")
-_WRONG = re.compile(r"""(?<![\w.:"'-])[a-z]+(?:_[a-z]+)+(?= is )""")
+_WRONG = re.compile(r"""(?<![\w.:"'-])[a-z]+(?:_[a-z]+)+(?= is )|^[a-z]+(?= is [^;]*; (?:give|leave) )""")
 _TWICE = re.compile(r"(--[\w-]+(?: [\w-]+)?)(?: or \1| \(\1\))")
 _CALL = re.compile(r"\bfairopt\.([a-z_]+)\b(?![.(])")
 _CALLED = ("solve", "schedule", "compare", "audit", "explain", "frontier", "simulate", "history", "study", "what_if", "worst_case")
@@ -53,9 +59,10 @@ def knows(command: Any) -> None:
         for part in command.params:
             if part.param_type_name == "option" and not part.hidden:
                 word = max(part.opts, key=len)
-                OPTIONS[word.removeprefix("--").replace("-", "_")] = word
+                name = word.removeprefix("--").replace("-", "_")
+                OPTIONS[_OTHER_WORDS.get(name, name)] = word
                 if part.is_flag:
-                    FLAGS.add(word.removeprefix("--").replace("-", "_"))
+                    FLAGS.add(name)
         return parse(context, arguments)
 
     command.parse_args = parse_args

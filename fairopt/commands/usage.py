@@ -12,6 +12,7 @@ __all__ = ["choices_of", "in_plain_words", "show_values", "shown"]
 _CHOICE = re.compile(r"(?:Value error, )?'(?P<given>.*)' is not one of (?P<choices>'.*')\.?", re.DOTALL)
 _LONGEST = 28  # characters of words to choose from in front of a sentence of help
 _COMMAND = re.compile(r"No such command '(.*?)'\..*", re.DOTALL)
+_EXTRA = re.compile(r"Got unexpected extra argument(?:s|\(s\))? \((.*)\)\.?", re.DOTALL)
 _LEAST = re.compile(r"Input should be greater than or equal to (-?[\d.]+)|.* is not in the range x>=(-?[\d.]+)\.?")
 _MOST = re.compile(r"Input should be less than or equal to (-?[\d.]+)|.* is not in the range .*x<=(-?[\d.]+)\.?")
 _BETWEEN = re.compile(r"(-?[\d.]+) is not in the range (-?[\d.]+)<=x<=(-?[\d.]+)\.?")
@@ -22,14 +23,22 @@ _NUMBER = re.compile(r"Input should be a valid number.*|.* is not a valid float\
 def in_plain_words(error: Any) -> str:
     """Return the message of a usage error of typer: the option, what is wrong with it, and what to write instead."""
     if (option := getattr(error, "option_name", None)) is not None and type(error).__name__ == "NoSuchOption":
-        return f"No such option: {option}{did_you_mean(option, _options(error.ctx))}"
+        return f"No such option: {option}{_did_you_mean_option(option, _options(error.ctx))}"
     if (match := _COMMAND.fullmatch(str(getattr(error, "message", "")))) and error.ctx is not None:
         return f"No such command '{match[1]}'{did_you_mean(match[1], error.ctx.command.list_commands(error.ctx))}"
+    if match := _EXTRA.fullmatch(str(getattr(error, "message", ""))):
+        return f"there is no argument for {match[1]}; leave it out, or put quotes around a value that has spaces"
     if not hasattr(error, "param_hint") or type(error).__name__ == "MissingParameter":
         return str(error.format_message()).rstrip(".")
     option = error.param_hint or ("" if error.param is None else _name(error.param))
     said = ": ".join(filter(None, [str(option).replace("'", ""), _of_value(str(error.message))]))
     return said.rstrip(".")
+
+
+def _did_you_mean_option(option: str, options: list[str]) -> str:
+    """Return a hint at the closest option. The dashes do not count: with them, any two would be alike."""
+    bare = {word.lstrip("-"): word for word in options}
+    return re.sub('"(.*)"', lambda found: f'"{bare[found[1]]}"', did_you_mean(option.lstrip("-"), bare))
 
 
 def _options(context: Any) -> list[str]:
@@ -40,7 +49,7 @@ def _options(context: Any) -> list[str]:
 
 def _name(part: Any) -> str:
     if part.param_type_name == "argument":
-        return str(part.metavar or part.human_readable_name)
+        return str(part.metavar or part.human_readable_name).strip("[]")
     return " / ".join(part.opts)
 
 

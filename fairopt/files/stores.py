@@ -57,7 +57,8 @@ class Store:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InvalidInstance(f"the folder {self.folder} cannot be made: {error.strerror or error}; give another one") from error
+            why = "there is a file of this name" if self.folder.exists() else error.strerror or error
+            raise InvalidInstance(f"the folder {self.folder} cannot be made: {why}; give another one") from error
 
     def path(self, part: str) -> Path:
         """Return the file of a part."""

@@ -14,7 +14,6 @@ from fairopt.histories.job_log import JobLog
 from fairopt.instance import Instance, require_instance
 from fairopt.instance.packing_rules import REWRITE, as_limits
 from fairopt.tables import BOOKS
-from fairopt.wording import joined
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,7 +94,7 @@ def cluster_of_log(
             f"{path}: there is no cluster; give its nodes (scontrol show nodes > nodes.txt; --nodes), or an instance (--cluster)"
         )
     if users is not None and users not in USERS["sacct"]:
-        raise InvalidInstance(f'{path}: users is "{users}"; give {joined(USERS["sacct"])}')
+        raise InvalidInstance(f'users is "{users}"; give {" or ".join(USERS["sacct"])} for {path}')
     from fairopt.slurm.past import cluster_of_log as of_slurm
     from fairopt.slurm.sacct import read_sacct
     from fairopt.slurm.sacct_log import NEEDED
@@ -192,8 +191,8 @@ def read_log_file(
         )
     allowed = USERS[kind]
     if users is not None and users not in allowed and not (kind == "kubernetes" and users.startswith("label:")):
-        there = f"give {joined(allowed)}" if allowed else "a table names them in its column user; leave it out"
-        raise InvalidInstance(f'{paths[0]}: users is "{users}"; {there}')
+        there = f"give {', '.join(allowed[:-1])} or {allowed[-1]} for" if allowed else "leave it out: a column user names the owners in"
+        raise InvalidInstance(f'users is "{users}"; {there} {paths[0]}')
     options: dict[str, Any] = {"timezone": timezone, "lenient": lenient}
     if kind == "table":
         from fairopt.histories.from_table import read_table

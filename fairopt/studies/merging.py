@@ -103,7 +103,7 @@ def merged(
 def _file(path: Path) -> Path:
     """Return the file of a part."""
     if not path.exists():
-        raise InvalidInstance(f"there is no {path}; give the files or folders that fairopt study has written with --resume")
+        raise InvalidInstance(f"there is no file or folder {path}; give the files or folders that fairopt study has written with --resume")
     file = output_file(path)
     if not file.exists():  # the folder is made before the first cells are written
         raise InvalidInstance(f"{path} has no rows yet: {file.name} is missing there; run this part again, or leave it out")

@@ -38,6 +38,16 @@ QUEUES = EXAMPLES / "research-queues.yaml"
         (["import", "slrum"], "No such command 'slrum' (did you mean \"slurm\"?); see: fairopt import --help"),
         (["explain", LAB], "--user: name what to explain, as in --user vision; --queue names a queue; see: fairopt explain --help"),
         (["import", "slurm", "--nodes", "x"], "Missing option '--jobs'; see: fairopt import slurm --help"),
+        (["frontier", LAB, "--workres", "2"], 'No such option: --workres (did you mean "--workers"?); see: fairopt frontier --help'),
+        (["solve", LAB, "--workres", "2"], "No such option: --workres; see: fairopt solve --help"),
+        (
+            ["schema", "results"],
+            'result: there is no "results" (did you mean "result"?); use instance or result; see: fairopt schema --help',
+        ),
+        (
+            ["solve", LAB, "my", "lab"],
+            "there is no argument for my lab; leave it out, or put quotes around a value that has spaces; see: fairopt solve --help",
+        ),
     ],
 )
 def test_it_is_one_line(words: list[object], message: str) -> None:
@@ -77,6 +87,10 @@ def test_what_a_command_would_not_use_is_refused(words: list[object], message: s
         (["audit", LAB, "--notion", "psdsf:delay=3"], "use order=asynchronous"),
         (["explain", QUEUES, "--queue", "research", "--against", "bob"], "leave --against out, or name a user"),
         (["worst-case", "rpsdsf:best-fit"], "such as --notion drfh"),
+        (["audit", LAB, "--workers", 0], "error: --workers is 0; give"),
+        (["simulate", LAB / "jobs.csv", "--cluster", LAB, "--until", "nan"], "error: --until is nan; give"),
+        (["history", LAB / "log.csv", "--cluster", LAB, "--owners", "group"], 'error: --owners is "group"; leave it out'),
+        (["arrivals", LAB, "--resource", "gpu", "--load", "nan"], "error: --load is nan; give"),
     ],
 )
 def test_a_message_names_options(words: list[object], message: str) -> None:

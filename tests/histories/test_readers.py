@@ -343,7 +343,7 @@ def test_logs_that_are_none(tmp_path: Path) -> None:
     ):
         with pytest.raises(InvalidInstance, match=message):
             read_log_file(source, PROCESSORS)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInstance, match=r'users is "group"; a table names them'):
+    with pytest.raises(InvalidInstance, match=r'users is "group"; leave it out: a column user names the owners in .*\.csv'):
         read_log_file(FRAME, PROCESSORS) and read_log_file(_saved(tmp_path), PROCESSORS, users="group")
 
 

@@ -208,7 +208,7 @@ def test_a_time_limit_gives_both_ends() -> None:
         ({"gap": 2}, "gap is 2; give how far apart"),
         ({"integral": True}, "no bound is known against the optimum of whole tasks"),
         ({"users": 5}, "with a cluster, leave users out: only a search among random instances takes it"),
-        ({"cluster": None}, "a bound, and rules on what varies, are of the instances of one cluster"),
+        ({"cluster": None}, "ranges in vary= are for the instances of one cluster"),
         ({"cluster": "x.yaml"}, "cluster is str; give a fairopt.Instance"),
         ({"cluster": fo.Instance([[4]], [[1]], shared=None, parallelism=[0.5])}, "the cluster has limited parallelism"),
     ],
