@@ -179,7 +179,7 @@ def test_nobody_envies_in_the_nash_optimum() -> None:
 def test_what_is_refused() -> None:
     """Several servers, time, and preferences that are none."""
     two = fo.Instance([[1], [1]], [[1], [1]])
-    with pytest.raises(fo.Unsupported, match=r"2 servers; instance.pooled\(\)"):
+    with pytest.raises(fo.Unsupported, match=r"2 servers; describe the pool as one server .in Python, instance.pooled\(\)"):
         fo.solve(two, "bbf")
     assert fo.solve(two.pooled(), "bbf").tasks_per_user.tolist() == [1, 1]
     with pytest.raises(fo.Unsupported, match=r'"user-1" does the work of 2 tasks on server-1, .* one pool; use "cdrf"'):
