@@ -1,6 +1,7 @@
 """A linear program in fractions: maximise cost x subject to matrix x <= bounds, x >= 0, by the two-phase simplex method with Bland's rule.
 
-The tableau is of FLINT's rationals, which are ten times as fast as Python's; a pivot goes through the entries of its row that are not 0.
+The tableau is of FLINT's rationals, which are ten times as fast as Python's. It has a column for each variable that is 0, and a row for
+each that is not, with its value at the end; the last row is the goal's. A pivot goes through the entries of its row that are not 0.
 
 >>> maximise([1, 1], [[1, 2], [3, 1]], [4, 6])
 (Fraction(14, 5), [Fraction(8, 5), Fraction(6, 5)])
@@ -17,6 +18,7 @@ from flint import fmpq
 __all__ = ["maximise"]
 
 Line: TypeAlias = list[Any]  # of fmpq, which has no types of its own
+ZERO, ONE = fmpq(0), fmpq(1)
 
 
 def maximise(cost: Sequence[Any], matrix: Sequence[Sequence[Any]], bounds: Sequence[Any]) -> tuple[Fraction, list[Fraction]]:
@@ -28,68 +30,67 @@ def maximise(cost: Sequence[Any], matrix: Sequence[Sequence[Any]], bounds: Seque
         No point is feasible, or the goal has no bound.
     """
     n, rows = len(cost), len(matrix)
-    table = [[*map(_read, line), *(fmpq(int(i == k)) for k in range(rows))] for i, line in enumerate(matrix)]
-    right = [*map(_read, bounds)]
-    basis = [n + i for i in range(rows)]
-    if any(value < 0 for value in right):  # one column of -1 makes all rows feasible; then it is driven out
-        for line in table:
-            line.append(fmpq(-1))
+    table = [[*map(_read, line), _read(bound)] for line, bound in zip(matrix, bounds, strict=True)]
+    goal = [*map(_read, cost), ZERO]
+    zero, basis = [*range(n)], [*range(n, n + rows)]  # variables of columns and of rows; those from n on are the slacks
+    if any(line[-1] < 0 for line in table):  # one variable more makes all rows feasible; then it is driven out
         extra = n + rows
-        _pivot(table, right, basis, min(range(rows), key=right.__getitem__), extra)
-        _climb(table, right, basis, [fmpq(0)] * (n + rows) + [fmpq(-1)])
+        for line in (*table, goal):
+            line.insert(-1, ZERO if line is goal else -ONE)
+        zero.append(extra)
+        table += [goal, [ZERO] * n + [-ONE, ZERO]]  # two goals: only the last one decides
+        _pivot(table, zero, basis, min(range(rows), key=lambda i: table[i][-1]), n)
+        _climb(table, zero, basis)
+        table.pop()
         if extra in basis:
             k = basis.index(extra)
-            if right[k] != 0:
+            if table[k][-1] != 0:
                 raise ArithmeticError("no point is feasible")
-            _pivot(table, right, basis, k, next(j for j in range(n + rows) if table[k][j] != 0))
+            _pivot(table, zero, basis, k, next(j for j in range(n + 1) if table[k][j] != 0))
         for line in table:
-            line.pop()
-    _climb(table, right, basis, [*map(_read, cost), *[fmpq(0)] * rows])
+            del line[zero.index(extra)]
+        zero.remove(extra)
+    else:
+        table.append(goal)
+    _climb(table, zero, basis)
     point = [Fraction(0)] * (n + rows)
-    for value, j in zip(right, basis, strict=True):
-        point[j] = Fraction(int(value.p), int(value.q))
-    return sum((Fraction(c) * x for c, x in zip(cost, point, strict=False)), Fraction(0)), point[:n]
+    for line, j in zip(table, basis, strict=False):
+        point[j] = Fraction(int(line[-1].p), int(line[-1].q))
+    return sum((Fraction(c) * x for c, x in zip(cost, point, strict=False) if x), Fraction(0)), point[:n]
 
 
 def _read(value: Any) -> Any:
-    number = Fraction(value)
+    if not value:
+        return ZERO
+    number = value if type(value) in (int, Fraction) else Fraction(value)
     return fmpq(number.numerator, number.denominator)
 
 
-def _climb(table: list[Line], right: Line, basis: list[int], goal: Sequence[Any]) -> None:
-    reduced = [*goal]
-    for j, line in zip(basis, table, strict=True):
-        _subtract(reduced, goal[j], _entries(line))
+def _climb(table: list[Line], zero: list[int], basis: list[int]) -> None:
+    """Raise the goal of the last row."""
     while True:
-        enters = next((j for j, value in enumerate(reduced) if value > 0), None)
-        if enters is None:
+        rising = [(variable, j) for j, variable in enumerate(zero) if table[-1][j] > 0]
+        if not rising:
             return
-        ratios = [(right[i] / line[enters], basis[i], i) for i, line in enumerate(table) if line[enters] > 0]
+        _, enters = min(rising)
+        ratios = [(table[i][-1] / table[i][enters], variable, i) for i, variable in enumerate(basis) if table[i][enters] > 0]
         if not ratios:
             raise ArithmeticError("the goal has no bound")
         _, _, leaves = min(ratios)
-        _pivot(table, right, basis, leaves, enters)
-        _subtract(reduced, reduced[enters], _entries(table[leaves]))
+        _pivot(table, zero, basis, leaves, enters)
 
 
-def _pivot(table: list[Line], right: Line, basis: list[int], row: int, column: int) -> None:
-    by = table[row][column]
-    table[row] = [value / by for value in table[row]]
-    right[row] /= by
-    own = _entries(table[row])
+def _pivot(table: list[Line], zero: list[int], basis: list[int], row: int, column: int) -> None:
+    """Exchange the variable of a row for that of a column."""
+    own = table[row]
+    by = ONE / own[column]
+    own[column] = ONE
+    entries = [(j, entry * by) for j, entry in enumerate(own) if entry]
+    for j, entry in entries:
+        own[j] = entry
     for i, line in enumerate(table):
-        if i != row and (factor := line[column]) != 0:
-            _subtract(line, factor, own)
-            right[i] -= factor * right[row]
-    basis[row] = column
-
-
-def _entries(line: Line) -> list[tuple[int, Any]]:
-    """Return the entries that are not 0, with their columns."""
-    return [(j, entry) for j, entry in enumerate(line) if entry]
-
-
-def _subtract(line: Line, factor: Any, entries: list[tuple[int, Any]]) -> None:
-    if factor:
-        for j, entry in entries:
-            line[j] -= factor * entry
+        if i != row and (factor := line[column]):
+            line[column] = ZERO
+            for j, entry in entries:
+                line[j] -= factor * entry
+    zero[column], basis[row] = basis[row], zero[column]
