@@ -14,8 +14,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.instance import Instance, IntArray
 from fairopt.program.limits import LimitKind, Limits
+from fairopt.program.sparse_rows import by_rows
 
 __all__ = ["capacity_limits", "eligible_pairs", "parallelism_limits", "shared_limits", "sharing_limits", "user_limits"]
 
@@ -54,7 +55,7 @@ def time_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limit
     rates, pairs = instance.rates[users, servers], np.arange(users.size)
     if instance.shared_capacity.size or instance.limits:  # who needs nothing of servers takes none of their time
         pairs = np.flatnonzero(rates < np.inf)
-    matrix = _by_rows(1.0 / rates[pairs], servers[pairs], pairs, (instance.n_servers, users.size))
+    matrix = by_rows(1.0 / rates[pairs], servers[pairs], pairs, (instance.n_servers, users.size))
     return Limits.of(LimitKind.TIME, matrix, np.ones(instance.n_servers), np.arange(instance.n_servers))
 
 
@@ -65,7 +66,7 @@ def shared_limits(instance: Instance, users: IntArray, servers: IntArray) -> Lim
         return Limits.none(users.size)
     values = instance.demands_of(users, servers)[:, first:].T
     rows, columns = np.nonzero(values > 0)
-    matrix = _by_rows(values[rows, columns].astype(np.float64), rows, columns, (values.shape[0], users.size))
+    matrix = by_rows(values[rows, columns].astype(np.float64), rows, columns, (values.shape[0], users.size))
     return Limits.of(LimitKind.SHARED, matrix, instance.shared_capacity, first + np.arange(values.shape[0]))
 
 
@@ -77,7 +78,7 @@ def task_limits(instance: Instance, users: IntArray) -> Limits:
     row = np.full(instance.n_users, -1)
     row[limited] = np.arange(limited.size)
     columns = np.flatnonzero(row[users] >= 0)
-    matrix = _by_rows(np.ones(columns.size), row[users[columns]], columns, (limited.size, users.size))
+    matrix = by_rows(np.ones(columns.size), row[users[columns]], columns, (limited.size, users.size))
     return Limits.of(LimitKind.TASKS, matrix, instance.tasks[limited], limited)
 
 
@@ -88,12 +89,5 @@ def parallelism_limits(instance: Instance, users: IntArray, servers: IntArray) -
         mine = mine[instance.rates_of_one[users[mine], servers[mine]] < np.inf]
     if not mine.size:
         return Limits.none(users.size)
-    matrix = _by_rows(1.0 / instance.rates_of_one[users[mine], servers[mine]], users[mine], mine, (instance.n_users, users.size))
+    matrix = by_rows(1.0 / instance.rates_of_one[users[mine], servers[mine]], users[mine], mine, (instance.n_users, users.size))
     return Limits.of(LimitKind.PARALLELISM, matrix, instance.parallelism, np.arange(instance.n_users))
-
-
-def _by_rows(values: FloatArray, rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> sp.csr_array:
-    """Return entries by ascending columns as a matrix, without the detour of coordinates."""
-    order = np.argsort(rows, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
-    return sp.csr_array((values[order], columns[order], starts), shape=shape)

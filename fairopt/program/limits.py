@@ -13,6 +13,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
+from fairopt.program.sparse_rows import selected, stacked
 
 __all__ = ["ACROSS_SERVERS", "LimitKind", "Limits"]
 
@@ -77,7 +78,7 @@ class Limits:
         if len(parts) == 1:
             return parts[0]
         return cls(
-            sp.vstack([part.matrix for part in parts], format="csr"),
+            stacked([part.matrix for part in parts]),
             np.concatenate([part.bounds for part in parts]),
             np.concatenate([part.kinds for part in parts]),
             np.concatenate([part.keys for part in parts]),
@@ -89,12 +90,7 @@ class Limits:
             rows = np.flatnonzero(rows)
             if rows.size == len(self):
                 return self
-        if rows.size and rows[-1] == rows.size - 1 and (np.diff(rows) == 1).all():  # the first ones: SciPy takes longer to select rows
-            matrix, number = self.matrix, rows.size
-            end = matrix.indptr[number]
-            of_first = sp.csr_array((matrix.data[:end], matrix.indices[:end], matrix.indptr[: number + 1]), shape=(number, matrix.shape[1]))
-            return Limits(of_first, self.bounds[:number], self.kinds[:number], self.keys[:number])
-        return Limits(self.matrix[rows], self.bounds[rows], self.kinds[rows], self.keys[rows])
+        return Limits(selected(self.matrix, rows), self.bounds[rows], self.kinds[rows], self.keys[rows])
 
     def with_bounds(self, bounds: FloatArray) -> Limits:
         """Return the same rows with other bounds; what has been computed from the rows alone is kept."""

@@ -19,6 +19,7 @@ from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.tolerances import SAME
 from fairopt.program.limits import ACROSS_SERVERS, LimitKind, Limits
 from fairopt.program.program import Program
+from fairopt.program.sparse_rows import by_rows, entries_of
 
 __all__ = ["ShareLimits"]
 
@@ -65,12 +66,10 @@ class ShareLimits:
         kinds = (LimitKind.TASKS, LimitKind.WITH_PAST, LimitKind.PARALLELISM, LimitKind.NAMED, *ACROSS_SERVERS)
         rows = limits.of_kinds(*kinds) & (limits.bounds > 0)
         where = np.flatnonzero(rows)
-        first, size = limits.matrix.indptr[where].astype(np.int64), np.diff(limits.matrix.indptr)[where].astype(np.int64)
-        row = np.repeat(np.arange(where.size), size)
-        entry = np.arange(row.size) + np.repeat(first - np.cumsum(size) + size, size)
-        pair = limits.matrix.indices[entry]
-        per_share = limits.matrix.data[entry] / program.utilities[pair]
-        key = row * users + program.pair_users[pair]
+        entries, sizes = entries_of(limits.matrix, where)
+        pair = limits.matrix.indices[entries]
+        per_share = limits.matrix.data[entries] / program.utilities[pair]
+        key = np.repeat(np.arange(where.size) * users, sizes) + program.pair_users[pair]
         if (np.diff(key) < 0).any():  # rows whose pairs are not in order
             order = np.argsort(key, kind="stable")
             key, per_share = key[order], per_share[order]
@@ -82,9 +81,9 @@ class ShareLimits:
         kept = np.bincount(groups // users, weights=~even, minlength=where.size) == 0
         rows[where[~kept]] = False
         mine = kept[groups // users]
-        row, user = (np.cumsum(kept) - 1)[groups[mine] // users], groups[mine] % users
-        uses = sp.csr_array((high[mine], (row, user)), shape=(int(kept.sum()), users))
-        return cls(limits, rows, uses, sp.csr_array(uses.T), limits.bounds[where[kept]])
+        row, user, use, number = (np.cumsum(kept) - 1)[groups[mine] // users], groups[mine] % users, high[mine], int(kept.sum())
+        uses, by_user = by_rows(use, row, user, (number, users)), by_rows(use, user, row, (users, number))
+        return cls(limits, rows, uses, by_user, limits.bounds[where[kept]])
 
     def left(self, shares: FloatArray) -> FloatArray:
         """Return what is left of each limit, (share limits,)."""

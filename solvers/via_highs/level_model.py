@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
+from fairopt.program.sparse_rows import selected
 from fairopt.solvers.highs_model import HighsModel
 from fairopt.solvers.leximin.levels import Course
 from fairopt.solvers.via_highs.level_problem import LevelProblem
@@ -115,7 +116,7 @@ def _use(problem: LevelProblem, scale: FloatArray) -> sp.csr_array:
     limits = problem.program.limits
     matrix, bounds = limits.matrix, limits.bounds
     if problem.rows.size < bounds.size:
-        matrix, bounds = matrix[problem.rows], bounds[problem.rows]
+        matrix, bounds = selected(matrix, problem.rows), bounds[problem.rows]
     if problem.columns.size < matrix.shape[1]:
         matrix = matrix[:, problem.columns]
     part = matrix.data * scale[matrix.indices] / np.repeat(bounds, np.diff(matrix.indptr))
