@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache, cached_property
 from typing import TypeAlias
@@ -33,6 +34,8 @@ class TreeReference(Reference):
         self.of_server = [[exact(value) for value in instance.capacities[i]] for i in self.row]
         self.promised = [exact(value) for value in instance.guarantees]
         self.chains = [self._chain(user) for user in range(self.n)]
+        self.users_of = [[user for user in range(self.n) if self.tree.user_node[user] == node] for node in range(self.tree.n_nodes)]
+        self.queues_of = [[int(child) for child in self.tree.children(node)] for node in range(self.tree.n_nodes)]
         self.quotas_of = [self._quotas(node) for node in range(self.tree.n_nodes)]
         self.users_below = {place: [user for user in range(self.n) if place in self.chains[user]] for way in self.chains for place in way}
 
@@ -68,7 +71,7 @@ class TreeReference(Reference):
         """Return what the queue of a node gives and takes, and the servers for which it does."""
         return self.quotas_of[node]
 
-    def usage(self, users: list[int], r: int, servers: list[int]) -> Fraction:
+    def usage(self, users: list[int], r: int, servers: Sequence[int]) -> Fraction:
         """Return what these users have of a resource on these servers."""
         tasks = {user: sum(self.x[user][i] for i in servers) for user in users}
         return sum((number * self.demands[user][r] for user, number in tasks.items() if number), Fraction(0))
@@ -94,8 +97,9 @@ class TreeReference(Reference):
                     if user in inside and demand[r] and self.usage(inside, r, servers) + demand[r] > exact(limit):
                         return False
         return all(
-            i not in servers or not demand[r] or self.counted(0, r, servers, user, demand[r]) <= self.capacity(servers, r)
+            i not in servers or not demand[r] or self.counted(0, r, tuple(servers), user, demand[r], capacity) <= capacity
             for servers, r in self.kept_on
+            for capacity in [self.capacity(servers, r)]
         )
 
     @cached_property
@@ -130,17 +134,18 @@ class TreeReference(Reference):
         """Return by what kept parts are scaled so that they fit together into this capacity."""
 
         def together(node: int) -> Fraction:
-            below = sum((together(int(child)) for child in self.tree.children(node)), Fraction(0))
+            below = sum((together(child) for child in self.queues_of[node]), Fraction(0))
             return max(self._keeps(node, r, servers), below)
 
         return min(Fraction(1), capacity / together(0)) if together(0) else Fraction(1)
 
-    def counted(self, node: int, r: int, servers: list[int], user: int, more: Fraction) -> Fraction:
+    def counted(self, node: int, r: int, servers: tuple[int, ...], user: int, more: Fraction, capacity: Fraction) -> Fraction:
         """Return z of a node if a user held more: what its own users use and what counts of its children; at least what it keeps."""
-        own = [n for n in range(self.n) if self.tree.user_node[n] == node]
+        own = self.users_of[node]
         used = self.usage(own, r, servers) + (more if user in own else 0)
-        used += sum(self.counted(int(child), r, servers, user, more) for child in self.tree.children(node))
-        return max(used, self._keeps(node, r, tuple(servers)) * self._factor(r, tuple(servers), self.capacity(servers, r)))
+        used += sum(self.counted(child, r, servers, user, more, capacity) for child in self.queues_of[node])
+        kept = self._keeps(node, r, servers)
+        return max(used, kept * self._factor(r, servers, capacity)) if kept else used
 
     def needs(self, subject: int, i: int) -> list[int]:
         """Return the depths of the unmet guarantees that a task on the server would add to; 0: it needs none.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -45,7 +46,7 @@ class _Walk(TreeReference):
         """Return the job and the server of each running task of these users."""
         return [(job, s) for _, _, job, s in self.simulation.running if self.simulation.owner[job] in users]
 
-    def usage(self, users: list[int], r: int, servers: list[int]) -> Fraction:
+    def usage(self, users: list[int], r: int, servers: Sequence[int]) -> Fraction:
         """Return what these users have of a resource on these servers."""
         return sum((self.simulation.d[job][r] for job, s in self.running(users) if s in servers), Fraction(0))
 
