@@ -120,16 +120,18 @@ def limit_keys(instance: Instance, pull: npt.NDArray[Any]) -> tuple[list[npt.NDA
     for number, selection in enumerate(instance.selections):
         if not selection.servers.all():
             of_servers.append(selection.servers[:, None])
+        together = not is_own(selection)
+        told = together or selection.limit.each == "user"  # the amounts of a row of one user alone are in what kind it is
         if isinstance(selection.amounts, tuple):
             for n, i, amount in zip(*(each.tolist() for each in selection.amounts), strict=True):
                 by_server.setdefault(i, []).append((number, n, amount))
-                if not is_own(selection):
+                if told:
                     by_user.setdefault(n, []).append((number, i, amount))
-        elif not is_own(selection):
-            if not selection.users.all():
-                of_users.append(selection.users[:, None])
-            if selection.amounts is not None:
-                of_users.append(selection.amounts[:, None])
+            continue
+        if together and not selection.users.all():
+            of_users.append(selection.users[:, None])
+        if told and selection.amounts is not None:
+            of_users.append(selection.amounts[:, None])
     for table, keys, size in ((by_user, of_users, instance.n_users), (by_server, of_servers, instance.n_servers)):
         if table:
             keys.append(_numbered(table, size))

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from fairopt.allocation import ExactAnswer, Level, Optimum
-from fairopt.certificate import Certificate
+from fairopt.certificate import Certificate, allocation_excess
 from fairopt.certificate.exact import prove
-from fairopt.errors import Unsupported
+from fairopt.errors import CertificateError, Unsupported
 from fairopt.instance.aggregation import Merging
 from fairopt.instance.fractions import ExactArray, from_rational, from_rationals, rational, rationals
+from fairopt.instance.tolerances import CERTIFIED
 from fairopt.program import AlphaFair, Equilibrium, Feature, Solution, Stage, Tradeoff
 from fairopt.program.exact import ExactProgram
 from fairopt.program.exact_reduction import ExactReduction
@@ -108,6 +109,12 @@ class InFractions:
         if not (self.chooses or is_enclosed(program)):
             prove(program, solution)
         tasks = self.posed.tasks(program.table(solution.x))
+        excess = allocation_excess(self.posed.instance, np.asarray(tasks, float), self.posed.sharing)
+        if excess > CERTIFIED:  # the proof is that of the merged program; this is what its users share
+            name = self.posed.asked.name
+            raise CertificateError(
+                f'the answer in fractions for "{name}" exceeds a limit of the instance by {excess:.2g} of it; leave exact out'
+            )
         if solution.gap is not None:
             return tasks, Certificate(0.0, solution.gap, 0.0, reported_gap=True)
         distance = 0.0 if radius == 0 else in_floats_above(radius)

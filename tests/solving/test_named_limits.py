@@ -158,3 +158,30 @@ def test_a_tree_of_its_root_alone_has_the_same_levels(seed: int, monkeypatch: py
         again = fo.solve(instance, notion, exact=True).exact
         assert again is not None
         assert again.tasks_per_user.tolist() == answer.tasks_per_user.tolist()
+
+
+AMOUNTS: list[tuple[Any, list[float]]] = [
+    ({"a": 1, "b": 2}, [4, 2]),  # by task
+    ({"a": {"s": 1, "t": 0}, "b": 1}, [9, 4]),  # by task and server: nothing counts of a on t
+    ({"a": {"s": 1, "t": 1}, "b": {"s": 1, "t": 2}}, [4, 4]),
+]
+
+
+@pytest.mark.parametrize(("amounts", "tasks"), AMOUNTS)
+@pytest.mark.parametrize("exact", [False, True])
+def test_users_alike_but_for_the_amounts_of_a_limit_of_each_are_told_apart(amounts: Any, tasks: list[float], exact: bool) -> None:
+    """At most 4 of each, on servers of 5 and 8. Once they were merged: floats were refused, and fractions were wrong and proved."""
+    pool = fo.Instance([[5], [8]], [[1], [1]], users=["a", "b"], servers=["s", "t"], resources=["gpu"])
+    limited = pool.replace(limits=[fo.Limit("each", 4, amounts=amounts, each="user")])
+    assert fo.solve(limited, "efficiency", exact=exact).tasks_per_user.sum() == pytest.approx(sum(tasks))
+    assert fo.solve(limited, "drfh", exact=exact).tasks_per_user.tolist() == pytest.approx(tasks)
+
+
+def test_fractions_that_break_a_limit_after_merging_are_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The proof is that of merged rows; what users share is checked, too."""
+    monkeypatch.setattr("fairopt.instance.aggregation.limit_keys", lambda *_: ([], []))
+    monkeypatch.setattr("fairopt.instance.exact_merging.limit_keys", lambda *_: ([], []), raising=False)
+    pool = fo.Instance([[5], [8]], [[1], [1]], users=["a", "b"], servers=["s", "t"], resources=["gpu"])
+    limited = pool.replace(limits=[fo.Limit("each", 4, amounts={"a": 1, "b": 2}, each="user")])
+    with pytest.raises(fo.CertificateError, match="exceeds a limit of the instance"):
+        fo.solve(limited, "drfh", exact=True)
