@@ -184,7 +184,7 @@ class BBF(Notion):
 
     def _goal(self, requests: Instance, users: IntArray, weights: FloatArray, limits: Limits) -> Goal:
         if self.prefer is None:
-            return AlphaFair(1.0, weights)
+            return AlphaFair(1.0, weights, divides=True)
         preference = preference_per_task(self.prefer, requests)[users]
         clauses = _no_complaints(limits, limits.matrix.data, limits.bounds, users, requests.tasks, weights)
         return Disjunctive.of(preference, clauses, np.empty(0))

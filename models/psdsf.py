@@ -225,7 +225,7 @@ class PSDSF(ShareNotion):
     def goal(self, weights: FloatArray) -> Goal:
         """Return the equilibrium, or the goal of the market."""
         if self.formulation == "market":
-            return AlphaFair(1.0, weights)
+            return AlphaFair(1.0, weights, divides=True)
         return Equilibrium(weights, self.order, int(self.seed), int(self.delay))
 
     def in_fractions(self, instance: Instance, program: Program) -> ExactProgram:

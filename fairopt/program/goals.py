@@ -109,7 +109,10 @@ class Total(Objective):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AlphaFair(Objective):
-    """Maximise the sum of weights[n] g(U[n]), with g = log for alpha = 1, else U^(1 - alpha) / (1 - alpha); alpha > 0."""
+    """Maximise the sum of weights[n] g(U[n]), with g = log for alpha = 1, else U^(1 - alpha) / (1 - alpha); alpha > 0.
+
+    ``divides`` says that the sum only stands for other conditions, which are those of divisible tasks.
+    """
 
     feature: ClassVar = Feature.ALPHA_FAIR
     has_gradient: ClassVar = True
@@ -118,6 +121,12 @@ class AlphaFair(Objective):
 
     alpha: float
     weights: FloatArray
+    divides: bool = False
+
+    @property
+    def feature_of_whole_tasks(self) -> Feature:
+        """In the place of ``feature``: whole tasks take another search."""
+        return Feature.WHOLE_DIVIDED if self.divides else Feature.WHOLE_ALPHA_FAIR
 
     @property
     def power(self) -> float:
@@ -145,6 +154,11 @@ class Tradeoff(Objective):
     beta: float
     lam: float
     weights: FloatArray
+
+    @property
+    def feature_of_whole_tasks(self) -> Feature:
+        """No engine finds them."""
+        return Feature.WHOLE_TRADEOFF
 
     @property
     def power(self) -> float:

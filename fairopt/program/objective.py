@@ -27,6 +27,11 @@ class Feature(Enum):
     MARKET = "an equilibrium of servers that divide their time"
     DISJUNCTIVE = "a choice among alternatives"
     WHOLE_EQUAL = "one equal level of whole tasks, which seldom exists (use the leximin)"
+    WHOLE_ALPHA_FAIR = "whole tasks of an alpha-fair goal"
+    WHOLE_DIVIDED = (
+        "whole tasks of a notion whose conditions are those of divisible tasks (leave integral out, or use proportional or drfh)"
+    )
+    WHOLE_TRADEOFF = "whole tasks of a sum that is not linear (leave integral out, or use proportional, efficiency or drfh)"
     WHOLE_FILLING = "whole tasks in a tree of queues"
     WHOLE_TREE = (
         "whole tasks in a tree where users of a queue have different dominant resources, or with guarantees='clamp' or tree='nested' (use "

@@ -138,7 +138,8 @@ class Program(ShowsItself):
         goal = self.inner_goal
         needs = {Feature.MARKET if self.is_market else goal.feature}
         if self.integral:
-            needs.add(goal.feature_of_whole_tasks)
+            whole = goal.feature_of_whole_tasks
+            needs = {whole} if whole is Feature.WHOLE_ALPHA_FAIR and not self.is_market else needs | {whole}
         if not self.is_separate and self.members.size < self.n_pairs:
             needs.add(Feature.SEVERAL_SERVERS)
         if not self.down_closed:

@@ -318,10 +318,12 @@ def with_rules(
         raise Unsupported(
             f'the program has the rule "{name}", and no engine finds whole tasks of a program of yours that obey it; leave integral out'
         )
+    if program.integral and program.goal.feature is Feature.ALPHA_FAIR:  # who can have something is part of the search
+        return program
     if program.integral and by_worth:
         raise Unsupported(
-            f'no engine finds whole tasks of "{program.name}", whose goal is not linear; leave integral out, or use "drfh", "max-min" or '
-            '"efficiency", of which whole tasks are found, with rules, too'
+            f'no engine finds whole tasks of "{program.name}", whose goal is not linear; leave integral out, or use "drfh", "max-min", '
+            '"proportional" or "efficiency", of which whole tasks are found, with rules, too'
         )
     return _of_able_users(program, deadline) if by_worth else program
 

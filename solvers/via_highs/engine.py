@@ -40,6 +40,7 @@ class HiGHS(Backend):
             Feature.NESTED,
             Feature.INTEGRAL,
             Feature.WHOLE_FILLING,
+            Feature.WHOLE_ALPHA_FAIR,
             Feature.SEVERAL_SERVERS,
             Feature.RULES,
         }
@@ -214,4 +215,4 @@ _DIVISIBLE: dict[Feature, _Solve] = {
     Feature.TREE: _filling,
     Feature.NESTED: _nested,
 }
-_WHOLE: dict[Feature, _Solve] = {Feature.LEXIMIN: _whole, Feature.TOTAL: _whole, Feature.TREE: _whole}
+_WHOLE: dict[Feature, _Solve] = {Feature.LEXIMIN: _whole, Feature.TOTAL: _whole, Feature.TREE: _whole, Feature.ALPHA_FAIR: _whole}

@@ -21,7 +21,7 @@ from fairopt.solvers.via_highs.rows import Maker, Rows, begin
 from fairopt.solvers.via_highs.settings import SETTINGS
 from fairopt.solvers.via_highs.whole_tasks import Outcomes
 
-__all__ = ["fewest_whole_ruled", "solve_whole_ruled"]
+__all__ = ["Pairs", "fewest_whole_ruled", "solve_whole_ruled"]
 
 
 def solve_whole_ruled(program: Program, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> Solution:
@@ -32,7 +32,7 @@ def solve_whole_ruled(program: Program, deadline: Deadline, branch_and_cut: Make
     NoSolution
         At the deadline, with the best tasks so far; where no whole tasks obey the rules.
     """
-    pairs = _Pairs(program, deadline, branch_and_cut)
+    pairs = Pairs(program, deadline, branch_and_cut)
     if program.goal.feature is not Feature.TOTAL:
         return _Outcomes(program, deadline, pairs).solve()
     worth = program.worth
@@ -53,13 +53,13 @@ def fewest_whole_ruled(program: Program, deadline: Deadline, branch_and_cut: Mak
     NoSolution
         As `solve_whole_ruled`.
     """
-    pairs = _Pairs(program, deadline, branch_and_cut)
+    pairs = Pairs(program, deadline, branch_and_cut)
     unit = float(program.utilities.max(initial=0.0)) or 1.0
     outcome = pairs.run(dict(enumerate((-program.utilities / unit).tolist())))
     return Solution(pairs.tasks(outcome), gap=outcome.gap, bound=0.0, iterations=outcome.iterations, programs_solved=1)
 
 
-class _Pairs:
+class Pairs:
     """A model with a whole number of tasks on each pair, within all rows."""
 
     def __init__(self, program: Program, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> None:
@@ -113,7 +113,7 @@ class _Pairs:
 class _Outcomes(Outcomes):
     """The levels found so far, with the pairs themselves as columns."""
 
-    def __init__(self, program: Program, deadline: Deadline, pairs: _Pairs) -> None:
+    def __init__(self, program: Program, deadline: Deadline, pairs: Pairs) -> None:
         self.program, self.deadline, self.pairs = program, deadline, pairs
         self.per_level = per_level = program.worth
         users = program.pair_users

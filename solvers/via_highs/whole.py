@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from fairopt.program import Program, Solution, TreeFilling
+from fairopt.program import AlphaFair, Program, Solution, TreeFilling
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_model import HighsModel
 from fairopt.solvers.via_highs.rows import Maker
 from fairopt.solvers.via_highs.ruled_whole import fewest_whole_ruled, solve_whole_ruled
+from fairopt.solvers.via_highs.whole_alpha_fair import solve_whole_alpha_fair
 from fairopt.solvers.via_highs.whole_floors import solve_whole_guarantees
 from fairopt.solvers.via_highs.whole_promises import solve_whole_promises
 from fairopt.solvers.via_highs.whole_tasks import solve_whole
@@ -16,7 +17,7 @@ __all__ = ["solve_whole_program"]
 
 
 def solve_whole_program(program: Program, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> Solution:
-    """Return the leximin or the largest total of whole tasks, with rules and in a tree of queues, too.
+    """Return the leximin, the largest total or the best alpha-fair sum of whole tasks, with rules and in a tree of queues, too.
 
     Parameters
     ----------
@@ -36,6 +37,8 @@ def solve_whole_program(program: Program, deadline: Deadline, branch_and_cut: Ma
         if program.down_closed and any(part.guarantees for part in program.goal.parts):
             return solve_whole_guarantees(program, program.goal, deadline, branch_and_cut)
         return solve_whole_tree(program, program.goal, deadline, branch_and_cut)
+    if isinstance(program.goal, AlphaFair):
+        return solve_whole_alpha_fair(program, program.goal, deadline, branch_and_cut)
     if not program.down_closed:
         return solve_whole_ruled(program, deadline, branch_and_cut)
     return solve_whole(program, deadline, branch_and_cut)

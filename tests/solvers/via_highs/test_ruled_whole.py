@@ -79,11 +79,11 @@ def test_rules_that_only_whole_tasks_break_are_named() -> None:
 
 
 def test_what_finds_no_whole_tasks_says_so() -> None:
-    """Alpha-fair goals, another engine, a program that was changed by hand."""
+    """Trade-offs, another engine, a program that was changed by hand."""
     rules = ["x[a] >= 2 * x[b]"]
     program = fo.formulate(LAB.replace(counts=None), "drfh").with_rule("twice", {("a", "s"): 1, ("b", "s"): -2}, ">=", 0)
     for call, message in (
-        (lambda: fo.solve(LAB.replace(rules=rules), "proportional", integral=True), "whole tasks"),
+        (lambda: fo.solve(LAB.replace(rules=rules), "fds", integral=True), "whole tasks"),
         (lambda: fo.solve(LAB.replace(rules=rules), "efficiency", integral=True, solver="interior-point"), "whole tasks"),
         (lambda: fo.solve(replace(program, utilities=2 * program.utilities), integral=True), "a program of yours"),
         (lambda: fo.formulate(LAB.replace(rules=rules), "drfh", integral=True), "single servers"),
