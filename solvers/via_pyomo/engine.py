@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.errors import FairoptError, Unsupported
+from fairopt.errors import FairoptError, NoSolution, Unsupported
 from fairopt.instance import FloatArray
 from fairopt.program import Alternative, Disjunctive, Feature, Program, Solution, Total
 from fairopt.solvers.backend import Backend, Deadline, Status, nothing_to_solve
@@ -141,6 +141,8 @@ def _choose(program: Program, goal: Disjunctive, engine: Any, _: float, deadline
     model = pyomo_model.build(scaled)
     for attempt in range(_CHOICES):
         status, bound = running.run(model, engine, deadline.left)
+        if program.integral and status is Status.INFEASIBLE and not attempt:
+            raise NoSolution(f'no whole tasks meet the conditions of "{program.name}"; leave integral out', {"infeasible": True})
         running.require_solved(status, deadline, {})
         point = running.values([*model.x.values(), *model.auxiliary.values()])
         chosen = [_held(model, clause, c) for c, clause in enumerate(within.clauses)]

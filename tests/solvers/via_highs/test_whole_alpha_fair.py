@@ -11,6 +11,9 @@ import pytest
 
 import fairopt as fo
 from fairopt.instance import FloatArray
+from fairopt.program import AlphaFair
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.via_highs.whole_alpha_fair import solve_whole_alpha_fair
 
 ALPHAS = (0.5, 1.0, 2.0, 4.0)
 
@@ -75,6 +78,16 @@ def test_as_many_as_possible_have_something() -> None:
     crowd = fo.solve(fo.Instance([[3]], [[1]] * 5), "proportional", integral=True).tasks_per_user
     assert sorted(crowd.tolist()) == [0, 0, 1, 1, 1]
     assert fo.solve(fo.Instance([[7]], [[1], [1]], weights=[1, 2]), "proportional", integral=True).tasks_per_user.tolist() == [2, 5]
+
+
+def test_the_search_says_what_it_reached() -> None:
+    """Of 7 GPUs and weights 1 and 2: log 2 + 2 log 5. Without time it has nothing."""
+    program = fo.formulate(fo.Instance([[7]], [[1], [1]], weights=[1, 2]), "proportional", integral=True)
+    found = solve_whole_alpha_fair(program, program.goal_as(AlphaFair), Deadline(None))
+    assert found.x.tolist() == [2, 5]
+    assert found.bound == pytest.approx(np.log(2) + 2 * np.log(5))
+    with pytest.raises(fo.NoSolution, match="time limit"):
+        solve_whole_alpha_fair(program, program.goal_as(AlphaFair), Deadline(0.0))
 
 
 def test_what_divides_tasks_is_refused_with_what_to_use() -> None:

@@ -172,6 +172,8 @@ def test_whole_requests() -> None:
     instance = fo.Instance([[4]], [[1], [1]], tasks=[4, 4])
     allocation = fo.solve(instance, "bbf", prefer=[1, 0], integral=True)
     assert allocation.tasks_per_user.tolist() == [2, 2]
+    with pytest.raises(fo.NoSolution, match='no whole tasks meet the conditions of "bbf"; leave integral out'):
+        fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]], tasks=[9, 9]), "bbf", prefer=[1, 1], integral=True)  # only 4.09 and 1.64 do
 
 
 def test_total_of_whole_tasks() -> None:
