@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import fairopt as fo
-from fairopt.allocation import GIVEN
-from fairopt.analysis.own_schedulers import made
 from fairopt.analysis.properties import CHECKS, OF_TREES, OF_WHOLE_TASKS_ALONE
-from fairopt.analysis.rerun import given
 from fairopt.commands import completion
 from fairopt.commands.console import Bar, as_text, choose_form, deliver, say, show, work
 from fairopt.commands.crews import Address, Backend, Workers
@@ -32,13 +27,10 @@ from fairopt.commands.options import (
     Sharing,
     counts,
     read_instance,
-    refuse_counts,
-    refuse_rules,
-    with_rules,
     words,
 )
+from fairopt.commands.subjects import Subject
 from fairopt.reporting import tables
-from fairopt.specs import read_notion, read_schedule
 from fairopt.wording import plural
 
 __all__ = ["audit"]
@@ -107,17 +99,20 @@ def audit(
     Exit status 1: a property of --fail-on is violated.
     """
     form = choose_form(output, as_json=as_json, kinds=("json",))
-    sources = [word for word, value in (("--notion", notion), ("--schedule", schedule), ("--allocation", allocation)) if value is not None]
-    if len(sources) > 1 and sources != ["--notion", "--allocation"]:
-        raise typer.BadParameter("only one allocation can be audited at a time; choose one", param_hint=" and ".join(sources))
-    if schedule is not None:
-        refuse_rules(guarantees, queue_share, "it is a rule of a notion, and a schedule counts guarantees as clamp does; leave it out")
-        refuse_counts(counts(resource_weights, only), "give it in --schedule, as in drfh:best-fit:only=gpu")
-    if sources == ["--allocation"]:
-        refuse_rules(guarantees, queue_share, "it is a rule of a notion; name the notion that measures your allocation with --notion")
-        refuse_counts(counts(resource_weights, only), "name the notion that measures your allocation with --notion")
-    if integral and sources not in ([], ["--notion"]):
-        raise typer.BadParameter("it is for an allocation that --notion computes; leave it out", param_hint="--integral")
+    subject = Subject(
+        notion=notion,
+        schedule=schedule,
+        allocation=allocation,
+        measured=False,
+        integral=integral,
+        exact=exact,
+        sharing=sharing,
+        guarantees=guarantees,
+        queue_share=queue_share,
+        counted=counts(resource_weights, only),
+        time_limit=time_limit,
+    )
+    subject.check()
     watched = words(fail_on or "")
     if fail_on is not None and not watched:
         raise typer.BadParameter("name at least one property, such as guarantees,sharing-incentive", param_hint="--fail-on")
@@ -127,18 +122,7 @@ def audit(
         silent = (*(() if instance.is_tree else OF_TREES), *(() if integral or schedule is not None else OF_WHOLE_TASKS_ALONE))
         every = [name for name in CHECKS if name not in silent]
         wanted = [*(every if wanted is None else wanted), *watched]
-    make, what = _maker(
-        instance,
-        with_rules([notion or "drfh"], guarantees, queue_share, counts(resource_weights, only))[0],
-        schedule,
-        allocation,
-        integral,
-        sharing,
-        time_limit,
-        measured=notion is not None,
-        exact=exact,
-    )
-    made = work(what, make)
+    made = work(subject.made_by, subject.maker(instance))
     bar = Bar("auditing", len(CHECKS) if wanted is None else len(wanted))
     found = work(
         "auditing",
@@ -173,39 +157,3 @@ def audit(
         say("failed", f"{name} is violated, by {plural(found[name].amount, 'task', digits=4)}")
     if broken:
         raise typer.Exit(1)
-
-
-def _maker(
-    instance: fo.Instance,
-    notion: str,
-    schedule: str | None,
-    allocation: Path | None,
-    integral: bool,
-    sharing: str | None,
-    time_limit: float | None,
-    *,
-    measured: bool,
-    exact: bool = False,
-) -> tuple[Callable[[], fo.Allocation], str]:
-    """Return a function that makes the allocation, and a description of it. Bad options are refused here, before anything is solved."""
-    how: str = sharing or ("rdm" if instance.rates_per_server is None else "tdm")
-    if allocation is not None:
-        from fairopt.formats.allocations import read
-
-        if how not in ("rdm", "tdm"):
-            raise typer.BadParameter(f'there is no sharing "{how}"; use rdm or tdm', param_hint="--sharing")
-        _, chosen = read_notion(notion)
-        tasks = read(allocation, instance)
-        return lambda: given(instance, tasks, how, chosen if measured else GIVEN, exact=exact), f"reading {allocation}"
-    if schedule is not None:
-        _, plan = read_schedule(schedule)
-        if exact:
-            if not isinstance(plan, Mapping):
-                raise typer.BadParameter("a scheduler of your own has no answer in fractions; leave --exact out", param_hint="--exact")
-            plan = {**plan, "exact": True}
-        return lambda: made(instance, plan, sharing), f"filling by {schedule}"  # type: ignore[arg-type]
-    _, chosen = read_notion(notion)
-    return (
-        lambda: fo.solve(instance, chosen, sharing=sharing, integral=integral, time_limit=time_limit, exact=exact),  # type: ignore[arg-type]
-        f"solving {notion}",
-    )

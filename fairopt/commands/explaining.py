@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import fairopt as fo
-from fairopt.allocation import GIVEN
-from fairopt.analysis.own_schedulers import made
-from fairopt.analysis.rerun import given
 from fairopt.commands import completion
 from fairopt.commands.console import Bar, as_text, choose_form, deliver, show, work
 from fairopt.commands.options import (
@@ -33,13 +29,9 @@ from fairopt.commands.options import (
     billed,
     counts,
     read_instance,
-    refuse_counts,
-    refuse_rules,
-    with_rules,
 )
-from fairopt.models import default_sharing
+from fairopt.commands.subjects import Subject
 from fairopt.reporting import tables
-from fairopt.specs import read_notion, read_schedule
 from fairopt.wording import joined
 
 __all__ = ["explain"]
@@ -114,15 +106,20 @@ def explain(
         raise typer.BadParameter("name what to explain, as in --user vision; --queue names a queue", param_hint="--user")
     if user is not None and queue is not None:
         raise typer.BadParameter("only one of --user and --queue can be explained at a time; leave one out", param_hint="--queue")
-    if schedule is not None and (notion is not None or allocation is not None):
-        raise typer.BadParameter(
-            "only one allocation can be explained at a time; leave --notion and --allocation out", param_hint="--schedule"
-        )
-    if schedule is not None:
-        refuse_rules(guarantees, queue_share, "it is a rule of a notion, and a schedule counts guarantees as clamp does; leave it out")
-        refuse_counts(counts(resource_weights, only), "give it in --schedule, as in drfh:best-fit:only=gpu")
-    if integral and (schedule is not None or allocation is not None):
-        raise typer.BadParameter("it is for an allocation that --notion computes; leave it out", param_hint="--integral")
+    subject = Subject(
+        notion=notion,
+        schedule=schedule,
+        allocation=allocation,
+        measured=True,
+        integral=integral,
+        exact=exact,
+        sharing=sharing,
+        guarantees=guarantees,
+        queue_share=queue_share,
+        counted=counts(resource_weights, only),
+        time_limit=time_limit,
+    )
+    subject.check()
     of_jobs = {"--usage": usage, "--billing": billing, "--partitions": partitions}
     if scheduler is None and (given_too := [option for option, value in of_jobs.items() if value is not None]):
         raise typer.BadParameter(
@@ -152,27 +149,13 @@ def explain(
     names = [each.name for each in instance.queues]
     if user is not None and user not in instance.users and user in names:
         user, queue = None, user
-    if exact and schedule is not None and not isinstance(read_schedule(schedule)[1], Mapping):
-        raise typer.BadParameter("a scheduler of your own has no answer in fractions; leave --exact out", param_hint="--exact")
     if user is not None:
         instance.index(user)  # an unknown name is refused before anything is solved
     elif queue is not None:
         instance.tree.index(queue)
     if against is not None:
         instance.index(against)
-
-    def make() -> fo.Allocation:
-        if schedule is not None:
-            plan = read_schedule(schedule)[1]
-            return made(instance, {**plan, "exact": True} if exact else plan, sharing, notion or GIVEN)  # type: ignore[dict-item]
-        chosen = read_notion(with_rules([notion or "drfh"], guarantees, queue_share, counts(resource_weights, only))[0])[1]
-        if allocation is not None:
-            from fairopt.formats.allocations import read
-
-            return given(instance, read(allocation, instance), sharing or default_sharing(instance), chosen, exact=exact)
-        return fo.solve(instance, chosen, integral=integral, sharing=sharing, time_limit=time_limit, exact=exact)
-
-    answer = work("finding the allocation", make)
+    answer = work(subject.made_by, subject.maker(instance))
     bar = Bar("what would help", resolves)
     explanation = work(
         "finding what would help",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -116,89 +117,79 @@ def simulate(
     With --resume, the same command continues from there.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
-    if scheduler and len(scheduler) > 1 and regret:
-        raise typer.BadParameter("leave it out: several schedulers are compared with the exact simulation", param_hint="--regret")
-    if scheduler and len(scheduler) > 1 and by is not None:
-        raise typer.BadParameter("leave it out: of several schedulers, each is a row", param_hint="--by")
-    if reference is not None and len(scheduler or ()) < 2:
-        raise typer.BadParameter(
-            "it measures several schedulers; give --scheduler more than once (one is compared with --regret N)", param_hint="--reference"
-        )
-    if workers != 1 and len(scheduler or ()) < 2:
-        raise typer.BadParameter("a worker simulates one scheduler; give --scheduler more than once", param_hint="--workers")
+    schedulers = scheduler or ["drfh:best-fit"]
+    _refuse_unused(
+        len(schedulers) > 1, {"--regret": regret, "--by": by, "--reference": reference, "--workers": workers != 1, "--report": report}
+    )
     check_page(report, "--report")
-    if report is not None and len(scheduler or ()) < 2:
-        raise typer.BadParameter("the page compares several schedulers; give --scheduler more than once", param_hint="--report")
     instance = read_instance(cluster, changes, rules)
     if by == "queue" and not instance.queues:
         raise typer.BadParameter(f"{cluster} has no queues; use job, user or time", param_hint="--by")
     jobs = read_trace(trace, instance, events=events, gangs=gangs, lenient=lenient)
-    bar = Bar("tasks", jobs.n_tasks)
-    ended = threading.Event()
-    schedulers, bill = scheduler or ["drfh:best-fit"], billed(billing, partitions)
-    written = any(path is not None for path in (output, plot, report))
-    if len(schedulers) > 1:
-        several = work(
-            "simulating",
-            lambda: fo.compare_over_time(
-                jobs,
-                instance,
-                schedulers,
-                reference=reference or "drfh",
-                until=until,
-                step=step,
-                resume=resume,
-                usage=usage,
-                billing=bill,
-                workers=workers,
-                backend=backend,
-                address=address,
-                done=lambda name, now, tasks: bar.reach(tasks, what=name),
-                stopped=ended.is_set,
-            ),
-            bar,
-            ended,
-        )
-        _tell_how_to_go_on(resume, several.complete, written)
-        draw(several, plot)
-        if report is not None:
-            from fairopt.reporting.side_by_side import write_side_by_side_page
+    bar, ended = Bar("tasks", jobs.n_tasks), threading.Event()
+    how: dict[str, Any] = {
+        "until": until,
+        "step": step,
+        "resume": resume,
+        "usage": usage,
+        "billing": billed(billing, partitions),
+        "stopped": ended.is_set,
+    }
 
-            work(f"writing {report}", lambda: write_side_by_side_page(several, report))
-        hand_over(
-            several.to_dict,
-            lambda: several.to_frame().reset_index(),
-            lambda width: tables.side_by_side_blocks(several),
-            form,
-            output,
-        )
-        if not several.complete:
-            raise typer.Exit(INTERRUPTED)
-        return
-    found = work(
-        "simulating",
-        lambda: fo.simulate(
+    def simulated() -> fo.Simulation | fo.SideBySide:
+        if len(schedulers) == 1:
+            return fo.simulate(jobs, instance, schedulers[0], regret=regret, done=lambda now, tasks: bar.reach(tasks), **how)
+        return fo.compare_over_time(
             jobs,
             instance,
-            schedulers[0],
-            until=until,
-            step=step,
-            regret=regret,
-            resume=resume,
-            usage=usage,
-            billing=bill,
-            done=lambda now, tasks: bar.reach(tasks),
-            stopped=ended.is_set,
-        ),
-        bar,
-        ended,
-    )
-    _tell_how_to_go_on(resume, found.complete, written)
+            schedulers,
+            reference=reference or "drfh",
+            workers=workers,
+            backend=backend,
+            address=address,
+            done=lambda name, now, tasks: bar.reach(tasks, what=name),
+            **how,
+        )
+
+    found = work("simulating", simulated, bar, ended)
+    if resume is not None and not found.complete:
+        written = any(path is not None for path in (output, plot, report))
+        force = " and --force, which replaces what this run writes" if written else ""
+        say("stopped", f"the same command continues from there, with what {resume} has{force}")
     draw(found, plot)
-    if by is None and form == "parquet":
-        warn_retired("simulate -o FILE.parquet", new="simulate --by time -o FILE.parquet")
-        by = "time"
-    hand_over(found.to_dict, lambda: _rows(found, by or "job"), lambda width: tables.simulation_blocks(found), form, output)
+    if isinstance(found, fo.Simulation):
+        if by is None and form == "parquet":
+            warn_retired("simulate -o FILE.parquet", new="simulate --by time -o FILE.parquet")
+            by = "time"
+        rows = by or "job"
+        hand_over(found.to_dict, lambda: _rows(found, rows), lambda width: tables.simulation_blocks(found), form, output)
+        return
+    if report is not None:
+        from fairopt.reporting.side_by_side import write_side_by_side_page
+
+        work(f"writing {report}", lambda: write_side_by_side_page(found, report))
+    hand_over(found.to_dict, lambda: found.to_frame().reset_index(), lambda width: tables.side_by_side_blocks(found), form, output)
+    if not found.complete:
+        raise typer.Exit(INTERRUPTED)
+
+
+_OF_ONE = {
+    "--regret": "leave it out: several schedulers are compared with the exact simulation",
+    "--by": "leave it out: of several schedulers, each is a row",
+}
+"""Options of the simulation of one scheduler, and what to do where there are several."""
+_OF_SEVERAL = {
+    "--reference": "it measures several schedulers; give --scheduler more than once (one is compared with --regret N)",
+    "--workers": "a worker simulates one scheduler; give --scheduler more than once",
+    "--report": "the page compares several schedulers; give --scheduler more than once",
+}
+
+
+def _refuse_unused(several: bool, given: Mapping[str, object]) -> None:
+    """Refuse what is of no use with the number of schedulers."""
+    for option, why in (_OF_ONE if several else _OF_SEVERAL).items():
+        if given[option]:
+            raise typer.BadParameter(why, param_hint=option)
 
 
 def _rows(found: fo.Simulation, by: str) -> pd.DataFrame:
@@ -206,9 +197,3 @@ def _rows(found: fo.Simulation, by: str) -> pd.DataFrame:
     if by == "job":
         return found.jobs
     return found.to_frame() if by == "time" else (found.users_frame if by == "user" else found.queues_frame).reset_index()
-
-
-def _tell_how_to_go_on(folder: Path | None, complete: bool, written: bool) -> None:
-    if folder is not None and not complete:
-        force = " and --force, which replaces what this run writes" if written else ""
-        say("stopped", f"the same command continues from there, with what {folder} has{force}")

@@ -330,6 +330,7 @@ class Optimum:
     def _solve_again(self, repeated: Repeated, active: IntArray) -> FloatArray | None:
         """Solve from the last solution; return tasks, (streams, groups), or None if the solution or its certificate fails."""
         weights = np.array(self.streams.weights[self.streams.owner])
+        weights[weights <= 0] = 1.0  # of streams without tasks, as of owners whose usage leaves them no weight
         weights[active] = stream_weights(self.streams, active)
         try:
             tasks, certificate = repeated.solve(self.limits, weights)

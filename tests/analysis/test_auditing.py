@@ -312,7 +312,10 @@ def test_command_audits_an_allocation_of_ones_own(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["--properties", "envy-fre"], 'there is no property "envy-fre" (did you mean "envy-freeness"?)'),
-        (["--notion", "drfh", "--schedule", "drfh:best-fit"], "only one allocation can be audited at a time"),
+        (
+            ["--notion", "drfh", "--schedule", "drfh:best-fit"],
+            "--notion and --schedule: each names an allocation, and the command is about one; choose one",
+        ),
         (["--schedule", "drfh:best-fit", "--integral"], "--integral: it is for an allocation that --notion computes; leave it out"),
         (["--notion", "drfhh"], 'did you mean "drfh"'),
         (["--allocation", "missing.csv"], "missing.csv"),

@@ -616,7 +616,7 @@ def test_the_command_explains_your_own_tasks(tmp_path: Path) -> None:
         (["--user", "C"], 'there is no user "C"'),
         (["--user", "A", "--against", "Z"], 'there is no user "Z"'),
         (["--user", "A", "--notion", "drffh"], 'did you mean "drfh"?'),
-        (["--user", "A", "--schedule", "drfh:best-fit", "--notion", "drf"], "leave --notion and --allocation out"),
+        (["--user", "A", "--schedule", "drfh:best-fit", "--notion", "drf"], "--notion and --schedule: each names an allocation"),
         (
             ["--user", "A", "--schedule", "drfh:best-fit", "--integral"],
             "--integral: it is for an allocation that --notion computes; leave it out",

@@ -8,7 +8,6 @@ where there is no bound, is the largest part of any.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +19,7 @@ from fairopt.allocation.holdings import QueueHoldings
 from fairopt.analysis.comparison import Row
 from fairopt.analysis.measures import shares_per_task, takes_part
 from fairopt.instance import FloatArray, safe_ratio
-from fairopt.reporting.tables.queues import promised, tree_of
+from fairopt.reporting.tables.queues import lacking, promised, tree_of
 from fairopt.show.table import Column, Format, Style, Table, names, numbers, words
 from fairopt.wording import percent, plural
 
@@ -28,9 +27,7 @@ __all__ = ["Answer", "Held", "answer_of", "bars_of_queues", "parts_of_users"]
 
 _ROWS, _LEAST = 30, 12  # of more users than this, so many that hold least for their weight are shown
 _OTHERS = 4  # further allocations beside it
-_SAME = 1e-7  # relative: less is missing by rounding
 _PART = Format(percent=True, decimals=1, tiny=True)
-_PRICE = re.compile(r", price \S+$")
 _VISIBLE = 5e-4  # of the cluster
 
 
@@ -124,7 +121,7 @@ def _of_users(allocation: Allocation, beside: Sequence[Row]) -> Answer:
             float(parts[n]),
             None if by_weight is None else float(by_weight[n]),
             float(guarantees[n]) or None,
-            missing=_lack(float(guarantees[n]), float(parts[n])),
+            missing=lacking(float(guarantees[n]), float(parts[n])),
         )
         for n in shown
     )
@@ -147,17 +144,13 @@ def parts_of_users(allocation: Allocation) -> tuple[FloatArray, FloatArray | Non
     return parts, None if finite is None else np.where(np.isfinite(finite), finite, 0)
 
 
-def _lack(guarantee: float, part: float) -> float:
-    return guarantee - part if guarantee - part > _SAME * guarantee else 0.0
-
-
 def _promise(allocation: Allocation, user: int | np.integer[Any]) -> str:
     own = allocation.instance.guarantees[user]
     return promised(own, allocation.tasks_per_user[user]) if own else ""
 
 
 def _style(allocation: Allocation, user: int | np.integer[Any]) -> Style:
-    return "bad" if "missing" in _promise(allocation, user) else ""
+    return "bad" if lacking(allocation.instance.guarantees[user], allocation.tasks_per_user[user]) else ""
 
 
 def _state(allocation: Allocation, user: int | np.integer[Any]) -> str:
@@ -202,24 +195,9 @@ def _of_tree(allocation: Allocation, beside: Sequence[Row]) -> Answer:
         tasks = [held[each.node] if isinstance(each, QueueHoldings) else row.allocation.tasks_per_user[each] for each in tree.holders]
         columns.append(numbers(f"tasks, {row.name}", tasks, alike=True))
     columns += [numbers(f"{resource} held" if resource else "holds", parts), by_title["weight"]]
-    columns += [_red(by_title[title]) for title in ("guarantee", "limit") if title in by_title]
+    columns += [by_title[title] for title in ("guarantee", "limit") if title in by_title]
     left_out = f"Not shown: {tree.left_out}." if tree.left_out else ""
     return Answer(Table.of(*columns, totals=1), (*bars[:-1], None), measure, left_out)
-
-
-def _red(column: Column) -> Column:
-    """Return the column with its cells in red that say what is missing, and without the prices of limits."""
-    styles: tuple[Style, ...] = tuple("bad" if "missing" in text else "" for text in column.texts)
-    return words(column.title, map(_without_price, column.values), styles=styles)
-
-
-def _without_price(value: Any) -> Any:
-    """Return a text, or each of several, without the price of a limit.
-
-    >>> _without_price(("24 gpu, reached, price 0.0029", "44 tasks"))
-    ('24 gpu, reached', '44 tasks')
-    """
-    return tuple(map(_without_price, value)) if isinstance(value, tuple) else _PRICE.sub("", value) if isinstance(value, str) else value
 
 
 def bars_of_queues(allocation: Allocation) -> tuple[str | None, list[tuple[QueueHoldings, Held, str]]]:

@@ -24,7 +24,7 @@ from fairopt.show.table import Column, Style, Table, names, numbers, words
 from fairopt.show.terminal import fits
 from fairopt.wording import figure, percent, plural
 
-__all__ = ["Tree", "promised", "queue_blocks", "tree_of"]
+__all__ = ["Tree", "lacking", "promised", "queue_blocks", "tree_of"]
 
 _USERS = 20  # more are left out
 _QUEUES = 40
@@ -51,10 +51,10 @@ class Tree(NamedTuple):
 
 
 def tree_of(allocation: Allocation, *, everything: bool = False) -> Tree:
-    """Return the tree as one table, with guarantees and limits."""
+    """Return the tree as one table, with guarantees and limits, but without the prices of limits."""
     allocation = allocation.as_known
     rows, alone, left_out = _rows(allocation, everything=everything)
-    return Tree(_table(allocation, rows, alone, with_bounds=True), [each for _, each in rows], left_out)
+    return Tree(_table(allocation, rows, alone, with_prices=False), [each for _, each in rows], left_out)
 
 
 def queue_blocks(allocation: Allocation, width: int, *, everything: bool = False) -> Iterator[Block]:
@@ -65,7 +65,7 @@ def queue_blocks(allocation: Allocation, width: int, *, everything: bool = False
     """
     allocation = allocation.as_known
     rows, alone, left_out = _rows(allocation, everything=everything)
-    tables = [_table(allocation, rows, alone, with_bounds=True)]
+    tables = [_table(allocation, rows, alone)]
     if not fits(tables[0], width):
         bounds = _bounds_table(allocation, rows, alone)
         tables = [_table(allocation, rows, alone, with_bounds=False), *([bounds] if len(bounds) else [])]
@@ -184,7 +184,7 @@ def _named(allocation: Allocation, rows: Iterable[tuple[int, QueueHoldings | int
     return names("queue, user", found, styles=tuple(styles), indents=tuple(indents))
 
 
-def _table(allocation: Allocation, rows: Sequence[_Row], alone: _Alone, *, with_bounds: bool) -> Table:
+def _table(allocation: Allocation, rows: Sequence[_Row], alone: _Alone, *, with_bounds: bool = True, with_prices: bool = True) -> Table:
     instance = allocation.instance
     tasks, work = allocation.tasks_per_user, allocation.work
     shares = allocation.shares if allocation.shares.ndim == 1 else np.full(instance.n_users, np.nan)
@@ -199,11 +199,14 @@ def _table(allocation: Allocation, rows: Sequence[_Row], alone: _Alone, *, with_
 
     def limits(each: QueueHoldings) -> tuple[str, ...]:
         own = [_tasks(allocation, alone[each.node])] if each.node in alone else []
-        return tuple(filter(None, [*map(_limit, each.limits), *own]))
+        return tuple(filter(None, [*(_limit(limit, with_price=with_prices) for limit in each.limits), *own]))
 
     def promise(user: int) -> str:
         own = instance.guarantees[user]
         return promised(own, tasks[user]) if own else ""
+
+    def style(is_met: bool) -> Style:
+        return "" if is_met else "bad"
 
     def dominant(part: float, resource: str) -> str:
         return f"{resource} {percent(part, 1)}" if resource else ""
@@ -227,7 +230,16 @@ def _table(allocation: Allocation, rows: Sequence[_Row], alone: _Alone, *, with_
     )
     columns.append(numbers("dominant", most))
     bounds = [
-        words("guarantee", of(lambda each: tuple(map(_guarantee, each.guarantees)), promise)),
+        words(
+            "guarantee",
+            of(lambda each: tuple(map(_guarantee, each.guarantees)), promise),
+            styles=tuple(
+                of(
+                    lambda each: style(all(one.met for one in each.guarantees)),
+                    lambda n: style(not lacking(instance.guarantees[n], tasks[n])),
+                )
+            ),
+        ),
         words("limit", of(limits, lambda n: _tasks(allocation, n))),
         words("borrowed", of(_borrowed, lambda n: "")),
     ]
@@ -308,18 +320,28 @@ def _state(each: Guaranteed) -> str:
     return f"uses {each.figure(each.held)}" if each.unused else "met"
 
 
+def lacking(guarantee: float, has: float) -> float:
+    """Return how much of a guarantee is missing; of floats, no more than rounding is nothing.
+
+    >>> lacking(8, 5), lacking(8, 9), lacking(8.0, 8 - 1e-9), lacking(Fraction(8), Fraction(8) - Fraction(1, 10**9)) > 0
+    (3, 0, 0, True)
+    """
+    missing = guarantee - has
+    return missing if missing > (0 if isinstance(missing, Fraction) else 1e-7 * guarantee) else 0
+
+
 def promised(tasks: float, has: float) -> str:
     """Return the guarantee of a user: "4 tasks, met"; "4 tasks, 1 missing"."""
     return f"{plural(tasks, 'task')}, {_state_of_user(tasks, has)}"
 
 
 def _state_of_user(guarantee: float, has: float) -> str:
-    lacking = guarantee - has
-    return f"{figure(lacking)} missing" if lacking > (0 if isinstance(lacking, Fraction) else 1e-7 * guarantee) else "met"
+    missing = lacking(guarantee, has)
+    return f"{figure(missing)} missing" if missing else "met"
 
 
-def _limit(each: Limited) -> str:
-    price = "" if each.price is None else f", price {figure(each.price)}"
+def _limit(each: Limited, *, with_price: bool) -> str:
+    price = "" if each.price is None or not with_price else f", price {figure(each.price)}"
     return f"{each.figure(each.amount, 6)} {each.where}, {'reached' if each.reached else f'{each.figure(each.held)} held'}{price}"
 
 
