@@ -142,7 +142,7 @@ def _choose(program: Program, goal: Disjunctive, engine: Any, _: float, deadline
     for attempt in range(_CHOICES):
         status, bound = running.run(model, engine, deadline.left)
         if program.integral and status is Status.INFEASIBLE and not attempt:
-            raise NoSolution(f'no whole tasks meet the conditions of "{program.name}"; leave integral out', {"infeasible": True})
+            raise NoSolution(f'no whole tasks meet the conditions of "{program.name}"; leave integral out')
         running.require_solved(status, deadline, {})
         point = running.values([*model.x.values(), *model.auxiliary.values()])
         chosen = [_held(model, clause, c) for c, clause in enumerate(within.clauses)]
