@@ -18,6 +18,7 @@ from fairopt.clusters.rounding import Whole
 from fairopt.errors import InvalidInstance
 from fairopt.files import refuse_existing, write_files
 from fairopt.results import result
+from fairopt.show.equality import ComparesItself
 from fairopt.wording import brief, joined, plural
 
 __all__ = ["Export"]
@@ -26,7 +27,7 @@ _MOST = 5  # names in a sentence
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Export:
+class Export(ComparesItself):
     """Configuration of a scheduler that carries out an allocation. Nothing is ever run.
 
     Attributes

@@ -12,6 +12,7 @@ from fairopt.allocation import Allocation
 from fairopt.clusters.running import Running
 from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.results import result
+from fairopt.show.equality import ComparesItself
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Import:
+class Import(ComparesItself):
     """An instance from the exports of a cluster.
 
     Attributes

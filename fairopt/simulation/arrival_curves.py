@@ -12,6 +12,7 @@ from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
 from fairopt.results import finite, result
 from fairopt.show.drawing import draw
+from fairopt.show.equality import ComparesItself
 from fairopt.wording import did_you_mean, exactly, percent, plural
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ QUANTILES = (0.1, 0.5, 0.9)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Arrivals:
+class Arrivals(ComparesItself):
     """Allocation ratios as tasks arrive. All numbers are fractions of the capacity of the resource.
 
     Attributes

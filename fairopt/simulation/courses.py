@@ -33,6 +33,7 @@ from fairopt.files.stores import packed, read_arrays
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.limits import Limit
 from fairopt.show.drawing import draw
+from fairopt.show.equality import ComparesItself
 from fairopt.simulation.baselines.options import half_life_of
 from fairopt.simulation.finish_ratios import ratios_by_user, ratios_of, summary_of_ratios
 from fairopt.simulation.records import mean, several_schedulers, slowdowns
@@ -153,7 +154,7 @@ class Course:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SideBySide:
+class SideBySide(ComparesItself):
     """Schedulers side by side on one trace.
 
     Attributes

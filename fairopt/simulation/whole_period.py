@@ -32,6 +32,7 @@ from fairopt.instance.packing_rules import REWRITE, as_limits
 from fairopt.instance.tolerances import CERTIFIED, TINY
 from fairopt.models.share_notion import ShareNotion
 from fairopt.program import Feature, Leximin, LimitKind, Limits, Program
+from fairopt.show.equality import ComparesItself
 from fairopt.simulation.fluid import instance_at, tasks_of
 from fairopt.simulation.streams import Streams, streams_of
 from fairopt.solvers import candidates
@@ -49,7 +50,7 @@ __all__ = ["PeriodBound", "period_bound"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PeriodBound:
+class PeriodBound(ComparesItself):
     """The leximin of sums over a period.
 
     Attributes

@@ -22,6 +22,7 @@ LAB = fo.Instance(
     servers=["new", "old"],
     resources=["gpu", "memory"],
 )
+TRACE = fo.Trace(["vision"], [0.0], [2], [[1, 4]], [5.0], resources=["gpu", "memory"])
 RESULTS = {
     "Allocation": lambda: fo.solve(LAB, "drfh"),
     "Allocation in fractions": lambda: fo.solve(LAB, "drfh", exact=True),
@@ -30,6 +31,10 @@ RESULTS = {
     "Comparison": lambda: fo.compare(LAB, notions=["drfh", "tsf"]),
     "Explanation": lambda: fo.explain(fo.solve(LAB, "drfh"), "vision"),
     "Frontier": lambda: fo.frontier(LAB, notions=["drfh"]),
+    "WorstCase": lambda: fo.worst_case("drfh:first-fit", users=2, servers=1, tries=3),
+    "WorstCaseInBox": lambda: fo.worst_case("uniform", "drfh", cluster=LAB, vary={"weights": (1, 2)}, tries=3),
+    "Plan": lambda: fo.plan(LAB, np.array([[8, 0], [0, 0], [0, 4]]), "drfh"),
+    "SideBySide": lambda: fo.compare_over_time(TRACE, LAB.replace(tasks=None), ["fifo"]),
     "Regret": lambda: fo.regret(fo.schedule(LAB, "drfh"), "drfh"),
 }
 

@@ -44,6 +44,7 @@ from fairopt.instance import BoolArray, Instance
 from fairopt.models import Notion
 from fairopt.results import finite, plain, result
 from fairopt.scheduling.baselines import Baseline
+from fairopt.show.equality import ComparesItself
 from fairopt.solving import notion_of
 from fairopt.validation import check_time_limit, check_whole_number, check_yes_or_no, is_number
 from fairopt.wording import did_you_mean, figure, joined, plural
@@ -52,7 +53,7 @@ __all__ = ["Asked", "WorstCaseInBox", "worst_in_box"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class WorstCaseInBox:
+class WorstCaseInBox(ComparesItself):
     """The worst instance found in a box, and a bound on all of them.
 
     Attributes

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fairopt.errors import InvalidInstance
 from fairopt.instance import Instance
 from fairopt.results import result
+from fairopt.show.equality import ComparesItself
 from fairopt.wording import did_you_mean, joined, plural, printable
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Plan:
+class Plan(ComparesItself):
     """The way from what runs to what is fair.
 
     Attributes

@@ -54,6 +54,7 @@ from fairopt.instance.fractions import ExactArray
 from fairopt.models import NOTIONS, Notion
 from fairopt.processes.crew import Crew, check_workers
 from fairopt.results import finite, plain, result
+from fairopt.show.equality import ComparesItself
 from fairopt.solving import notion_of
 from fairopt.validation import check_time_limit, check_whole_number
 from fairopt.wording import did_you_mean, figure, joined, plural
@@ -64,7 +65,7 @@ _ENDED = {"": "", "time limit": " within the time limit", "interrupted": " befor
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class WorstCase:
+class WorstCase(ComparesItself):
     """The worst instance found, after shrinking.
 
     Attributes
