@@ -352,7 +352,9 @@ class _Draws:
         if worst is not None:
             self.value, self.worst = _Valued(self.box, self.objective)(worst), worst
         if self.nodes > self.tries:
-            raise NoSolution(f"has tried {plural(self.nodes, 'instance')}, and tries is {self.tries:,}; give at least as many")
+            raise NoSolution(
+                f"has tried {plural(self.nodes, 'instance')} already, and tries is {self.tries:,}; give at least {self.nodes:,}"
+            )
 
     def run(self, deadline: float | None, watch: Callable[[], None]) -> None:
         """Try instances until there were as many as asked for, time is up, or ``watch`` raises KeyboardInterrupt."""

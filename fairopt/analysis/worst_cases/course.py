@@ -207,7 +207,9 @@ class Course:
             if small is None:
                 raise ValueError("it says of a step of shrinking what there is not")
         if self.tried > self.tries:
-            raise NoSolution(f"has tried {plural(self.tried, 'instance')}, and tries is {self.tries:,}; give at least as many")
+            raise NoSolution(
+                f"has tried {plural(self.tried, 'instance')} already, and tries is {self.tries:,}; give at least {self.tried:,}"
+            )
 
     def _candidate(self, arrays: Arrays, name: str) -> Candidate | None:
         shapes = self.rounds.size.shapes
