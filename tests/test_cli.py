@@ -231,7 +231,8 @@ def test_importing_the_command_line_is_light() -> None:
     """
     heavy = {"numpy", "scipy", "matplotlib", "pandas", "highspy", "pydantic", "yaml"}
     code = (
-        f"import sys, fairopt.cli; print(sorted({heavy} & set(sys.modules))); import fairopt.commands.console, fairopt.commands.options; "
+        f"import sys, fairopt.cli; print(sorted({heavy} & set(sys.modules))); "
+        "import fairopt.commands.delivering, fairopt.commands.options; "
         "[fairopt.cli._load(name) for name in ('import', 'history', 'simulate', 'study')]; "
         f"print(sorted({heavy - {'numpy', 'yaml'}} & set(sys.modules)))"
     )

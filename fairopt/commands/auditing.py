@@ -9,8 +9,10 @@ import typer
 import fairopt as fo
 from fairopt.analysis.properties import CHECKS, OF_TREES, OF_WHOLE_TASKS_ALONE
 from fairopt.commands import completion
-from fairopt.commands.console import Bar, as_text, choose_form, deliver, say, show, work
+from fairopt.commands.console import say
 from fairopt.commands.crews import Address, Backend, Workers
+from fairopt.commands.delivering import as_text, deliver, show
+from fairopt.commands.forms import choose_form
 from fairopt.commands.options import (
     EFFORT,
     Changes,
@@ -30,6 +32,7 @@ from fairopt.commands.options import (
     words,
 )
 from fairopt.commands.subjects import Subject
+from fairopt.commands.working import Bar, work
 from fairopt.reporting import tables
 from fairopt.wording import plural
 

@@ -10,7 +10,9 @@ import typer
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.conditions import read_condition
-from fairopt.commands.console import Bar, Form, check_picture, choose_form, draw, hand_over, say, work, write_figure
+from fairopt.commands.console import say
+from fairopt.commands.delivering import draw, hand_over, write_figure
+from fairopt.commands.forms import Form, check_picture, choose_form
 from fairopt.commands.options import (
     Changes,
     Everything,
@@ -39,6 +41,7 @@ from fairopt.commands.options import (
 from fairopt.commands.outputs import Written
 from fairopt.commands.retired import warn_retired
 from fairopt.commands.what_ifs import compare_two
+from fairopt.commands.working import Bar, work
 from fairopt.reporting import tables
 
 if TYPE_CHECKING:

@@ -11,7 +11,9 @@ from typing import Annotated, Literal, TypeVar
 
 import typer
 
-from fairopt.commands.console import INTERRUPTED, Bar, say, work
+from fairopt.commands.console import say
+from fairopt.commands.said import INTERRUPTED
+from fairopt.commands.working import Bar, work
 
 __all__ = ["Address", "Backend", "Workers", "until_interrupted"]
 

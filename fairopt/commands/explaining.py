@@ -9,7 +9,8 @@ import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import Bar, as_text, choose_form, deliver, show, work
+from fairopt.commands.delivering import as_text, deliver, show
+from fairopt.commands.forms import choose_form
 from fairopt.commands.options import (
     Billing,
     Changes,
@@ -31,6 +32,7 @@ from fairopt.commands.options import (
     read_instance,
 )
 from fairopt.commands.subjects import Subject
+from fairopt.commands.working import Bar, work
 from fairopt.reporting import tables
 from fairopt.wording import joined
 

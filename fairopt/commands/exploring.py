@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from fairopt.commands import completion
-from fairopt.commands.console import work
 from fairopt.commands.options import Changes, File, Rules, Sharing
+from fairopt.commands.working import work
 from fairopt.specs import read_notion
 
 __all__ = ["explore"]

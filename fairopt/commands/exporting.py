@@ -10,8 +10,10 @@ import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import as_text, check_file, say, show, work
+from fairopt.commands.console import say
 from fairopt.commands.declared import NEEDED, Option, arguments, assigned, declared, file
+from fairopt.commands.delivering import as_text, show
+from fairopt.commands.forms import check_file
 from fairopt.commands.group import Group
 from fairopt.commands.options import (
     Changes,
@@ -29,6 +31,7 @@ from fairopt.commands.options import (
     with_rules,
 )
 from fairopt.commands.outputs import Written, forced, guarded
+from fairopt.commands.working import work
 from fairopt.reporting import tables
 from fairopt.specs import read_notion
 

@@ -9,7 +9,9 @@ import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import check_file, deliver, say, work
+from fairopt.commands.console import say
+from fairopt.commands.delivering import deliver
+from fairopt.commands.forms import check_file
 from fairopt.commands.options import (
     Changes,
     File,
@@ -24,6 +26,7 @@ from fairopt.commands.options import (
     with_rules,
 )
 from fairopt.commands.outputs import Written, forced
+from fairopt.commands.working import work
 from fairopt.files import refuse_existing, write_files
 from fairopt.instance.aggregation import single_servers
 from fairopt.program import Feature

@@ -9,10 +9,12 @@ import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import Bar, choose_form, draw, hand_over, work
 from fairopt.commands.crews import Address, Backend, Workers
+from fairopt.commands.delivering import draw, hand_over
+from fairopt.commands.forms import choose_form
 from fairopt.commands.options import Changes, File, Json, Output, Rules, Schedules, Sharing, read_instance, words
 from fairopt.commands.outputs import Written
+from fairopt.commands.working import Bar, work
 from fairopt.reporting import tables
 
 __all__ = ["frontier"]

@@ -11,10 +11,12 @@ import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import as_text, check_instance, show, work
+from fairopt.commands.delivering import as_text, show
+from fairopt.commands.forms import check_instance
 from fairopt.commands.options import Json
 from fairopt.commands.outputs import Written
 from fairopt.commands.registries import listed, print_list
+from fairopt.commands.working import work
 from fairopt.generators.trees import OPTIONS
 from fairopt.results import plain, result
 from fairopt.show.blocks import GAP, Block

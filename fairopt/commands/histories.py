@@ -11,8 +11,9 @@ import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import Bar, check_instance, check_page, choose_form, draw, hand_over, table_form, work
 from fairopt.commands.crews import Address, Backend, Workers
+from fairopt.commands.delivering import draw, hand_over
+from fairopt.commands.forms import check_instance, check_page, choose_form, table_form
 from fairopt.commands.options import (
     ClusterChanges,
     ClusterRules,
@@ -30,6 +31,7 @@ from fairopt.commands.options import (
 )
 from fairopt.commands.outputs import Written
 from fairopt.commands.said import WRITTEN
+from fairopt.commands.working import Bar, work
 from fairopt.files import write_files
 from fairopt.formats.results import rendered
 from fairopt.reporting import tables

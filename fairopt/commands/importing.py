@@ -9,12 +9,14 @@ from typing import Annotated, Any, Literal
 import typer
 
 import fairopt as fo
-from fairopt.commands.console import as_text, check_instance, deliver, show, table_form, work
 from fairopt.commands.declared import NEEDED, Option, arguments, assigned, declared, file, files
+from fairopt.commands.delivering import as_text, deliver, show
+from fairopt.commands.forms import check_instance, table_form
 from fairopt.commands.group import Group
 from fairopt.commands.options import Json, read_period
 from fairopt.commands.outputs import Written, guarded
 from fairopt.commands.said import WRITTEN
+from fairopt.commands.working import work
 from fairopt.formats.results import rendered
 from fairopt.reporting import tables
 

@@ -7,10 +7,13 @@ from typing import Annotated
 
 import typer
 
-from fairopt.commands.console import as_text, choose_form, deliver, named, say, show, work
+from fairopt.commands.console import say
+from fairopt.commands.delivering import as_text, deliver, named, show
+from fairopt.commands.forms import choose_form
 from fairopt.commands.options import Json
 from fairopt.commands.outputs import Written, forced
 from fairopt.commands.studies import exit_if_failed
+from fairopt.commands.working import work
 from fairopt.formats.results import rendered
 from fairopt.reporting import tables
 from fairopt.simulation.study_parts import folder_of_parts, join_folders

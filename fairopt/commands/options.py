@@ -12,9 +12,9 @@ from typer.main import get_command
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import work
 from fairopt.commands.outputs import Written
 from fairopt.commands.retired import warn_retired
+from fairopt.commands.working import work
 from fairopt.files.limits import reading_limit
 from fairopt.registry import words as parts
 from fairopt.reporting import tables

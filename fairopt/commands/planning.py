@@ -9,7 +9,9 @@ import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import choose_form, hand_over, say, work
+from fairopt.commands.console import say
+from fairopt.commands.delivering import hand_over
+from fairopt.commands.forms import choose_form
 from fairopt.commands.options import (
     Changes,
     File,
@@ -25,6 +27,7 @@ from fairopt.commands.options import (
     read_instance,
     with_rules,
 )
+from fairopt.commands.working import work
 from fairopt.reporting import tables
 from fairopt.specs import read_notion
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 import fairopt as fo
-from fairopt.commands.console import as_text, show
+from fairopt.commands.delivering import as_text, show
 from fairopt.commands.options import Json
 from fairopt.models.notion import Condition
 from fairopt.papers.references import bibtex

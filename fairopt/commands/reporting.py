@@ -9,7 +9,9 @@ import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import Bar, as_text, check_file, say, work
+from fairopt.commands.console import say
+from fairopt.commands.delivering import as_text
+from fairopt.commands.forms import check_file
 from fairopt.commands.options import (
     EFFORT,
     Changes,
@@ -29,6 +31,7 @@ from fairopt.commands.options import (
     words,
 )
 from fairopt.commands.outputs import Written
+from fairopt.commands.working import Bar, work
 from fairopt.reporting.composing import NOTIONS, check_date, check_page, default_notions
 from fairopt.reporting.findings import number_of_steps
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairopt.commands import completion
-from fairopt.commands.console import Bar, as_text, show, work, write_figure
 from fairopt.commands.crews import Workers
+from fairopt.commands.delivering import as_text, show, write_figure
 from fairopt.commands.options import Json
 from fairopt.commands.outputs import Written
+from fairopt.commands.working import Bar, work
 from fairopt.results import result
 from fairopt.show.blocks import GAP, Block, Note
 from fairopt.show.table import Style, Table, words

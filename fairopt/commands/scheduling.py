@@ -12,7 +12,8 @@ import typer
 import fairopt as fo
 from fairopt.analysis.own_schedulers import made
 from fairopt.commands import completion
-from fairopt.commands.console import check_picture, choose_form, draw_envy, present, work
+from fairopt.commands.delivering import draw_envy, present
+from fairopt.commands.forms import check_picture, choose_form
 from fairopt.commands.options import (
     Changes,
     Csv,
@@ -36,6 +37,7 @@ from fairopt.commands.options import (
     read_utility,
 )
 from fairopt.commands.retired import warn_retired
+from fairopt.commands.working import work
 from fairopt.specs import read_schedule
 
 __all__ = ["schedule"]

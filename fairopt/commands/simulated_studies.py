@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import typer
 
 import fairopt as fo
-from fairopt.commands.console import as_text, choose_form, deliver, named, show, table_form
 from fairopt.commands.crews import until_interrupted
+from fairopt.commands.delivering import as_text, deliver, named, show
+from fairopt.commands.forms import choose_form, table_form
 from fairopt.commands.options import read_instance, words
 from fairopt.commands.traces import read_trace
 from fairopt.formats.results import rendered

@@ -11,12 +11,16 @@ import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import INTERRUPTED, Bar, check_page, choose_form, draw, hand_over, say, work
+from fairopt.commands.console import say
 from fairopt.commands.crews import Address, Backend, Workers
+from fairopt.commands.delivering import draw, hand_over
+from fairopt.commands.forms import check_page, choose_form
 from fairopt.commands.options import Billing, ClusterChanges, ClusterRules, Json, Partitions, Resume, Usage, billed, read_instance
 from fairopt.commands.outputs import Written
 from fairopt.commands.retired import warn_retired
+from fairopt.commands.said import INTERRUPTED
 from fairopt.commands.traces import Gangs, Lenient, read_trace
+from fairopt.commands.working import Bar, work
 from fairopt.reporting import tables
 
 if TYPE_CHECKING:

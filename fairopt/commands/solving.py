@@ -12,7 +12,8 @@ import typer
 import fairopt as fo
 from fairopt.allocation import Optimum
 from fairopt.commands import completion
-from fairopt.commands.console import check_picture, choose_form, draw_envy, present, work, write_figure
+from fairopt.commands.delivering import draw_envy, present, write_figure
+from fairopt.commands.forms import check_picture, choose_form
 from fairopt.commands.options import (
     Changes,
     Csv,
@@ -44,6 +45,7 @@ from fairopt.commands.options import (
 )
 from fairopt.commands.retired import warn_retired
 from fairopt.commands.solver_options import SolverOptions, read_solver_options
+from fairopt.commands.working import work
 from fairopt.instance import FloatArray
 from fairopt.registry import words
 from fairopt.solving import best_found, checked

@@ -10,8 +10,9 @@ import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import as_text, choose_form, deliver, named, show, table_form, work, write_figure
 from fairopt.commands.crews import Address, Backend, Workers, until_interrupted
+from fairopt.commands.delivering import as_text, deliver, named, show, write_figure
+from fairopt.commands.forms import choose_form, table_form
 from fairopt.commands.options import (
     Changes,
     Guarantees,
@@ -31,6 +32,7 @@ from fairopt.commands.options import (
 from fairopt.commands.outputs import Written
 from fairopt.commands.simulated_studies import check_options, study_simulations
 from fairopt.commands.traces import Gangs, Lenient
+from fairopt.commands.working import work
 from fairopt.formats import DOCUMENTS, source_of
 from fairopt.formats.results import rendered
 from fairopt.reporting import tables

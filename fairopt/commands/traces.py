@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 import fairopt as fo
-from fairopt.commands.console import say, work
+from fairopt.commands.console import say
+from fairopt.commands.working import work
 from fairopt.files import first_line
 from fairopt.histories.reading import kind_of
 from fairopt.wording import plural

@@ -8,7 +8,9 @@ from typing import Annotated, Any
 import typer
 
 import fairopt as fo
-from fairopt.commands.console import Bar, Form, choose_form, draw, hand_over, say, work
+from fairopt.commands.console import say
+from fairopt.commands.delivering import draw, hand_over
+from fairopt.commands.forms import Form, choose_form
 from fairopt.commands.options import (
     Everything,
     File,
@@ -33,6 +35,7 @@ from fairopt.commands.options import (
     words,
 )
 from fairopt.commands.outputs import Written
+from fairopt.commands.working import Bar, work
 from fairopt.reporting import tables
 
 __all__ = ["compare_two", "what_if"]

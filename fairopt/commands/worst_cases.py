@@ -12,10 +12,12 @@ import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import Bar, as_text, check_instance, show, work
 from fairopt.commands.crews import Address, Backend, Workers
+from fairopt.commands.delivering import as_text, show
+from fairopt.commands.forms import check_instance
 from fairopt.commands.options import Json, Resume, read_instance
 from fairopt.commands.outputs import Written
+from fairopt.commands.working import Bar, work
 from fairopt.reporting import tables
 from fairopt.wording import figure
 

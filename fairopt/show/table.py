@@ -92,10 +92,10 @@ class Format:
     def write(self, values: Sequence[Any], errors: Sequence[float] | None = None) -> list[str]:
         """Return values as text; text stays as it is.
 
-            >>> Format(alike=True).write([2.5, None, 3.0]), Format(unit="s", missing="-").write([2.5, None, "never"])
-            (['2.5', '', '3.0'], ['2.5 s', '-', 'never'])
-            >>> Format(signed=True).write([1.5, 0, -2]), Format(percent=True).write([0.1234], [0.0123])
-            (['+1.5', '0', '-2'], ['12.3 ± 1.2 %'])
+        >>> Format(alike=True).write([2.5, None, 3.0]), Format(unit="s", missing="-").write([2.5, None, "never"])
+        (['2.5', '', '3.0'], ['2.5 s', '-', 'never'])
+        >>> Format(signed=True).write([1.5, 0, -2]), Format(percent=True).write([0.1234], [0.0123])
+        (['+1.5', '0', '-2'], ['12.3 ± 1.2 %'])
         >>> Format(percent=True, decimals=1, tiny=True).write([0.0312, 0.0, 8e-5, 2e-7, None])
         ['3.1 %', '0.0 %', '0.008 %', '2e-05 %', '']
         """

@@ -25,7 +25,9 @@ from rich.text import Text
 from support.command_line import EXAMPLES, PAPER, flat, run
 
 import fairopt as fo
-from fairopt.commands.console import Console, as_text, work
+from fairopt.commands.console import Console
+from fairopt.commands.delivering import as_text
+from fairopt.commands.working import work
 from fairopt.formats import allocations
 from fairopt.show.blocks import Note
 from fairopt.show.terminal import print_blocks
@@ -277,7 +279,7 @@ def test_two_signals_at_one_instant_are_one_request_to_end() -> None:
 def test_a_second_ctrl_c_counts_as_soon_as_the_sentence_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """A user may answer the sentence before the program notes that the user was told."""
     ended = threading.Event()
-    monkeypatch.setattr("fairopt.commands.console.say", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    monkeypatch.setattr("fairopt.commands.working.say", lambda *_: os.kill(os.getpid(), signal.SIGINT))
 
     def task() -> bool:
         os.kill(os.getpid(), signal.SIGINT)
@@ -316,9 +318,9 @@ def test_ctrl_c_names_what_was_written(monkeypatch: pytest.MonkeyPatch, tmp_path
     def interrupted(*_: object) -> bool:
         raise KeyboardInterrupt
 
-    console = import_module("fairopt.commands.console")
-    monkeypatch.setattr(console, "WRITTEN", {str(tmp_path / "picture.svg")})
-    monkeypatch.setattr(console, "_wait", interrupted)
+    working = import_module("fairopt.commands.working")
+    monkeypatch.setattr(working, "WRITTEN", {str(tmp_path / "picture.svg")})
+    monkeypatch.setattr(working, "_wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
         work("writing the table", lambda: None)
     assert f"written so far: {tmp_path / 'picture.svg'}" in flat(capsys.readouterr().err).replace(" ", "").replace(

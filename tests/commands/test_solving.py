@@ -268,7 +268,7 @@ def test_a_full_disk_is_a_message(three: Path, monkeypatch: pytest.MonkeyPatch) 
     def full(*arguments: object, **options: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("fairopt.commands.console.print_blocks", full)
+    monkeypatch.setattr("fairopt.commands.delivering.print_blocks", full)
     assert run("solve", three, status=2).stderr == "error: stdout: No space left on device\n"
 
 

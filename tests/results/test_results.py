@@ -52,6 +52,7 @@ CASES: dict[str, list[tuple[Any, ...]]] = {  # command: arguments of some calls
     "simulate": [
         (JOBS, "--cluster", LAB, "--regret", 2),
         (JOBS, "--cluster", LAB, "--scheduler", "drfh"),
+        (JOBS, "--cluster", LAB, "--scheduler", "drfh:follow=1:period=20000"),
         (JOBS, "--cluster", LAB, "--scheduler", "drfh:best-fit", "--scheduler", "fairtree:half_life=1d", "--step", 3000),
     ],
     "arrivals": [("pool.yaml", "--resource", "gpu", "--seeds", 2)],

@@ -23,7 +23,7 @@ from typer.testing import CliRunner, Result
 
 import fairopt as fo
 from fairopt.cli import app
-from fairopt.commands.console import work
+from fairopt.commands.working import work
 from fairopt.models import Sharing
 from fairopt.models.drfh import DRFH
 from fairopt.program import LimitKind, Limits, Program, Solution

@@ -158,7 +158,7 @@ _SIMULATED = {
     "regret": old(nullable(items({"type": "object"}, "")), "regret_over_time"),
     **{
         name: old(anything(""), "details of schedulers")
-        for name in ("solved", "residual", "half_life", "period", "alpha", "phases", "seed", "sharing", "actions")
+        for name in ("solved", "residual", "half_life", "follow", "period", "alpha", "phases", "seed", "sharing", "actions")
     },
 }
 
