@@ -1,4 +1,4 @@
-"""The step that starts jobs beside the first one finds what the loop over arrays finds, which knows limits and speeds, too."""
+"""The kernels of jobs find what the loop over arrays finds, which knows limits and speeds, too."""
 
 from __future__ import annotations
 
@@ -21,17 +21,21 @@ def crowded(seed: int) -> tuple[fo.Trace, fo.Instance]:
         resources=["cpu", "memory", "gpu"][:resources],
     )  # fmt: skip
     shapes = rng.uniform(0.05, 1, (6, resources)) * (rng.random((6, resources)) < 0.8) + (np.arange(resources) == 0) * 0.07
-    durations = rng.exponential(20, jobs).round(int(rng.integers(0, 3))) + 1
+    tasks, durations = rng.integers(1, 12, jobs), rng.exponential(20, jobs).round(int(rng.integers(0, 3))) + 1
+    estimates = np.maximum(durations + rng.normal(0, 6, jobs).round(), 1)
+    durations[-9:-5] = np.inf
+    if seed % 2:  # each task has its own
+        durations = np.repeat(durations, tasks) + rng.integers(0, 4, tasks.sum())
     trace = fo.Trace(
-        [cluster.users[n] for n in rng.integers(0, 4, jobs)], np.sort(rng.exponential(80, jobs).round()), rng.integers(1, 12, jobs),
-        shapes[rng.integers(0, 6, jobs)], np.where(rng.random(jobs) < 0.02, np.inf, durations), resources=cluster.resources,
-        gangs=rng.random(jobs) < 0.4, estimates=np.maximum(durations + rng.normal(0, 6, jobs).round(), 1),
+        [cluster.users[n] for n in rng.integers(0, 4, jobs)], np.sort(rng.exponential(80, jobs).round()), tasks,
+        shapes[rng.integers(0, 6, jobs)], durations, resources=cluster.resources,
+        gangs=rng.random(jobs) < 0.4, estimates=estimates,
         events=[(30.0, "remove", "s0", 1), (50.0, "leave", "b", 1), (70.0, "add", "s0", 1), (90.0, "join", "b", 1)],
     )  # fmt: skip
     return trace, cluster
 
 
-@pytest.mark.parametrize("scheduler", [name for name, (_, _, backfill) in RULES.items() if backfill])
+@pytest.mark.parametrize("scheduler", ["fifo", *(name for name, (_, _, backfill) in RULES.items() if backfill)])
 @pytest.mark.parametrize("seed", range(12))
 def test_as_the_loop_over_arrays(scheduler: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """To the last bit."""

@@ -306,22 +306,23 @@ def test_the_command_goes_on_after_sigterm(tmp_path: Path, monkeypatch: pytest.M
     fo.save(cluster, tmp_path / "cluster.yaml")
     frame = trace.to_frame()
     frame.to_csv(tmp_path / "jobs.csv", index=False)
-    begins, started = events.JobRun.start, 0
+    goes, followed = events.JobRun.follow, 0
 
-    def start(run: events.JobRun, *arguments: object) -> None:
-        nonlocal started
-        started += 1
-        if started == 5:
+    def follow(run: events.JobRun, until: float, backfill: bool) -> float:
+        nonlocal followed
+        followed += 1
+        if followed == 5:
             os.kill(os.getpid(), signal.SIGTERM)
-        if started >= 5:
+        if followed >= 5:
             time.sleep(0.02)  # until the main thread has heard it
-        begins(run, *arguments)  # type: ignore[arg-type]
+        return goes(run, until, backfill)
 
     command = ["simulate", str(tmp_path / "jobs.csv"), "--cluster", str(tmp_path / "cluster.yaml"), "--scheduler", "backfill", "--csv"]
-    monkeypatch.setattr(events.JobRun, "start", start)
+    monkeypatch.setattr(events, "_BATCH", 1)
+    monkeypatch.setattr(events.JobRun, "follow", follow)
     stopped = CliRunner().invoke(app, [*command, "--resume", str(tmp_path / "kept")])
     assert stopped.exit_code == 0, stopped.output
     assert "the same command continues from there" in stopped.output
-    monkeypatch.setattr(events.JobRun, "start", begins)
+    monkeypatch.setattr(events.JobRun, "follow", goes)
     again = CliRunner().invoke(app, [*command, "--resume", str(tmp_path / "kept")])
     assert again.stdout == CliRunner().invoke(app, command).stdout != stopped.stdout

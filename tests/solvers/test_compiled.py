@@ -89,7 +89,7 @@ def test_trees(placement: str, thrice: Callable[[Callable[[], list[Any]]], None]
     thrice(found)
 
 
-@pytest.mark.parametrize("scheduler", ["drfh:best-fit", "tsf:random-server", "backfill"])
+@pytest.mark.parametrize("scheduler", ["drfh:best-fit", "tsf:random-server", "fifo", "backfill"])
 def test_simulations(scheduler: str, thrice: Callable[[Callable[[], list[Any]]], None]) -> None:
     """Tasks that end, users and servers that come and go."""
 

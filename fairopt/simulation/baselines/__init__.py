@@ -7,6 +7,8 @@
 ``fair_tree``        the ranks of users in Slurm's fair tree
 ``passes``           which waiting jobs start now: in order, with EASY backfill, or in spins of a pie as HTCondor does
 ``backfill_kernel``  EASY backfill where nothing but servers limits tasks, compiled when there is much of it
+``job_kernel``       all moments of "fifo" and "backfill" there, compiled in the same way
+``running``          the table of running tasks
 ``quotas``           the guarantees of queues as HTCondor's group quotas
 ``events``           the loop over events: tasks end, jobs are submitted, users and servers come and go
 ===================  ===================================================================================================================

@@ -18,7 +18,6 @@ what their tasks are billed (`fairopt.simulation.billing`). Usage from before is
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -27,13 +26,15 @@ import numpy as np
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
 from fairopt.instance.aggregation import number_distinct
 from fairopt.program.events import Change
-from fairopt.simulation.baselines import backfill_kernel
-from fairopt.simulation.baselines.backfill_kernel import END, NUMBER, SERVER, STREAM, TASKS
+from fairopt.simulation.baselines import job_kernel
+from fairopt.simulation.baselines.backfill_kernel import ENDS, JOB, SERVER, STREAM, Jobs
 from fairopt.simulation.baselines.fair_tree import FairTree
+from fairopt.simulation.baselines.job_kernel import Events, Moment
 from fairopt.simulation.baselines.options import Baseline, unit_of
 from fairopt.simulation.baselines.passes import spin_the_pie, start_in_order
 from fairopt.simulation.baselines.pool import Place, Pool, part
 from fairopt.simulation.baselines.quotas import Group, Quotas, check_guarantees
+from fairopt.simulation.baselines.running import Running
 from fairopt.simulation.baselines.usage import FadingUsage, same_digits
 from fairopt.simulation.baselines.windows import WindowUsage, by_distance, targets
 from fairopt.simulation.billing import Billing, billed
@@ -44,7 +45,6 @@ from fairopt.solvers.compiled import Steps
 __all__ = ["JobRun", "run_baseline"]
 
 _BATCH = 500  # moments between two calls of ``done`` and ``stopped``
-_ROOM = 64  # rows of the table of running tasks at first
 _LEAST_PRIORITY = 0.5  # HTCondor's smallest real user priority, half a core, which users begin with
 
 
@@ -73,10 +73,14 @@ def run_baseline(
         if now > until or np.isinf(now):
             keeper.offer(scheduler.state, at_once=True)
             return run.started, run.server, until, run.takes_part
-        scheduler.move_to(now)
-        if run.advance(now):
-            scheduler.start(now)
-        moments += 1
+        if run.is_plain and scheduler.usage is None:
+            now = run.follow(until, baseline.backfill)
+            moments = 0
+        else:
+            scheduler.move_to(now)
+            if run.advance(now):
+                scheduler.start(now)
+            moments += 1
         if moments % _BATCH == 0:
             done(now, run.n_started)
             stops = stopped()
@@ -157,45 +161,6 @@ class _Scheduler:
         return self.quotas.group(k, self.run.tasks, self.run.pool.open_capacity)
 
 
-class Running:
-    """The tasks that run, in the order in which they are expected to end: of those that started together a row for each server."""
-
-    def __init__(self) -> None:
-        self._keys: list[tuple[float, int]] = []
-        self._table = np.zeros((_ROOM, TASKS + 1))  # in the same order
-
-    @property
-    def table(self) -> FloatArray:
-        """Expected end, number, stream, server and tasks, (rows, 5), as `backfill_kernel` reads them."""
-        return self._table[: len(self._keys)]
-
-    def entries(self) -> list[tuple[float, int, int, Place]]:
-        """Return expected end, number, stream and place of tasks that started together."""
-        table = self.table
-        first = np.flatnonzero(np.diff(table[:, NUMBER], prepend=-1.0))
-        found = []
-        for rows in np.split(table, first[1:]) if first.size else ():
-            servers, tasks = rows[:, SERVER].astype(np.int64), rows[:, TASKS].astype(np.int64)
-            found.append((float(rows[0, END]), int(rows[0, NUMBER]), int(rows[0, STREAM]), Place(servers, tasks, int(tasks.sum()))))
-        return found
-
-    def add(self, end: float, number: int, stream: int, place: Place) -> None:
-        """Add tasks; their number is larger than those before."""
-        at, size, before = bisect_left(self._keys, (end, number)), place.servers.size, len(self._keys)
-        self._keys[at:at] = [(end, number)] * size
-        while before + size > len(self._table):
-            self._table = np.concatenate([self._table, np.zeros_like(self._table)])
-        self._table[at + size : before + size] = self._table[at:before]
-        new = self._table[at : at + size]
-        new[:, END], new[:, NUMBER], new[:, STREAM], new[:, SERVER], new[:, TASKS] = end, number, stream, place.servers, place.tasks
-
-    def remove(self, end: float, number: int) -> None:
-        """Remove tasks by their expected end and their number."""
-        at, behind = bisect_left(self._keys, (end, number)), bisect_left(self._keys, (end, number + 1))
-        self._table[at : len(self._keys) - behind + at] = self._table[behind : len(self._keys)]
-        del self._keys[at:behind]
-
-
 class JobRun:
     """Jobs that wait and tasks that run, at a time that only moves on.
 
@@ -245,7 +210,7 @@ class JobRun:
             fastest = np.where(instance.eligibility, self._speeds, 0.0).max(axis=1)
             self.soonest = self.expected / np.where(fastest > 0, fastest, 1.0)[self.stream]
         self.is_plain = self._speeds is None and self.pool.only_servers_limit
-        self._steps = Steps(backfill_kernel)
+        self._steps = Steps(job_kernel)
         self.unit = unit
         demands = instance.demands_by_kind
         if billing is not None:
@@ -262,28 +227,27 @@ class JobRun:
         self._end_task = np.cumsum(trace.tasks)
         self._next_task = self._end_task - trace.tasks
         self._durations, self._each_task = trace.durations, trace.durations.size != trace.n_jobs
+        of_jobs = self.gang.copy(), self.stream.copy(), self.shape.copy(), self.expected.copy(), self._durations.copy()
+        self.jobs = Jobs(self._next_task, self._end_task, *of_jobs)
         self._queue, self._length = np.empty(trace.n_jobs, np.int64), 0
         self._needs = list((self.pool.demands[self.stream] * np.where(self.gang, trace.tasks, 1)[:, None]).T.copy())
         self._least = np.array([needs.min(initial=np.inf) for needs in self._needs])  # of each resource, by any job
         self._ends: list[tuple[float, int, int, Place, float]] = []
         self._present, self._all_present = streams.present.copy(), bool(streams.present.all())
         self._event = 0
+        self._follows = False  # a kernel goes from moment to moment
+        changes, subjects, amounts = streams.changes.copy(), streams.subjects.copy(), streams.amounts.copy()
+        self._events = Events(streams.times.copy(), changes, subjects, amounts, self.owner.copy(), self.takes_part)
         self._number = 0
 
     def state(self) -> State:
         """Return the state, for `restore`."""
-        entries, ends = self.running.entries(), {number: end for end, number, *_ in self._ends}
-        jobs = {number: job for _, number, job, *_ in self._ends}
-        places = [place for *_, place in entries]
         changing = ("held", "_running", "tasks", "started", "server", "_next_task", "_queue", "_present")
         return {
             **{name: getattr(self, name) for name in changing},
             **prefixed("pool", self.pool.state()),
             "counters": [self._length, self._event, self._number, self.n_started],
-            "expected": [end for end, *_ in entries],
-            "ends": [ends.get(number, np.inf) for _, number, *_ in entries],
-            "numbers": [(number, stream, jobs.get(number, -1), place.servers.size) for _, number, stream, place in entries],
-            "places": np.concatenate([np.empty((0, 2), np.int64), *(np.stack([p.servers, p.tasks], axis=1) for p in places)]),
+            "running": self.running.table,
         }
 
     def restore(self, state: State) -> None:
@@ -293,21 +257,45 @@ class JobRun:
         self.pool.restore(part_of(state, "pool"))
         self._length, self._event, self._number, self.n_started = state["counters"].tolist()
         self._all_present = bool(self._present.all())
-        at = 0
-        for expected, end, (number, stream, job, size) in zip(
-            state["expected"].tolist(), state["ends"].tolist(), state["numbers"].tolist(), strict=True
+        self.running.table = np.array(state["running"], float)
+        self._check_restored()
+        self._ends = [group for group in self.running.groups() if np.isfinite(group[0])]
+        heapq.heapify(self._ends)
+
+    def _check_restored(self) -> None:
+        """Refuse a state in which a compiled step would look outside of its arrays."""
+        table, n_jobs, n_events = self.running.table, self.stream.size, self.streams.times.size
+        begins, coming = self._end_task - self.streams.trace.tasks, self.streams.changes[self._event :] == Change.SUBMIT
+        bounded = (
+            *((table[:, SERVER], self.pool.row.size), (table[:, STREAM], self.tasks.size), (table[:, JOB], n_jobs)),
+            *((self._queue[: self._length], n_jobs), (self._next_task - begins, self.streams.trace.tasks + 1)),
+        )
+        if not (
+            0 <= self._event <= n_events
+            and 0 <= self._length <= n_jobs - int(coming.sum())
+            and all(((values >= 0) & (values < bound)).all() for values, bound in bounded)
         ):
-            servers, tasks = state["places"][at : at + size].T.copy()
-            place, at = Place(servers, tasks, int(tasks.sum())), at + size
-            self.running.add(expected, number, stream, place)
-            if np.isfinite(end):
-                heapq.heappush(self._ends, (end, number, job, place, expected))
+            raise ValueError("jobs, servers or tasks that are not there")
 
     def next_moment(self) -> float:
         """Return the time of the next event or end of a task; inf if there is none."""
         times = self.streams.times
         coming = float(times[self._event]) if self._event < times.size else np.inf
+        if self._follows:
+            return min(coming, float(self.running.table[:, ENDS].min(initial=np.inf)))
         return min(coming, self._ends[0][0]) if self._ends else coming
+
+    def follow(self, until: float, backfill: bool) -> float:
+        """Go through some moments up to this time, in the order of submission; return the last (`job_kernel`)."""
+        self._follows = True
+        table = self.running.table.copy()
+        counters = np.array([self._length, self._event, self._number, self.n_started, len(table)], np.int64)
+        moment = Moment(self._queue, self._present, counters, self.started, self.server)
+        how = until, self._steps.size("follow", _BATCH), backfill, self._events, self.jobs, self.pool.of_kernel
+        now, table = self._steps.run("follow", *how, moment, table)
+        self._length, self._event, self._number, self.n_started, rows = counters.tolist()
+        self.running.table = table[:rows]
+        return float(now)
 
     def advance(self, now: float) -> bool:
         """End tasks and apply the events of this time; say whether something may start that could not before."""
@@ -390,9 +378,7 @@ class JobRun:
 
     def beside(self, head: int, jobs: IntArray, now: float) -> Iterator[tuple[int, Place]]:
         """Yield which of these jobs start tasks now beside the first one that does not fit, and where (`backfill_kernel`)."""
-        pool, of_jobs = self.pool, (self._next_task, self._end_task, self.gang, self.stream, self.shape, self.expected)
-        needed = (self.tasks_left(head) if self.gang[head] else 1) * pool.demands[int(self.stream[head])] - pool.slack - pool.total_free
-        found = self._steps.run("start_beside", now, head, jobs, *of_jobs, *pool.of_kernel, needed, self.running.table)
+        found = self._steps.run("start_beside", now, head, jobs, self.jobs, self.pool.of_kernel, self.running.table)
         at = 0
         for job, size in found[0].tolist():
             servers, tasks = found[1][at : at + size].T.copy()
@@ -434,6 +420,6 @@ class JobRun:
         self._number += 1
         expected, duration = now + float(self.expected[job]) / speed, duration / speed
         stream = int(self.stream[job])
-        self.running.add(expected, self._number, stream, place)
+        self.running.add(expected, self._number, stream, place, now + duration, job)
         if np.isfinite(duration):
             heapq.heappush(self._ends, (now + duration, self._number, job, place, expected))

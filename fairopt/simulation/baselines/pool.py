@@ -8,7 +8,7 @@ import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.tolerances import FITS
-from fairopt.simulation.baselines.backfill_kernel import SERVER, STREAM, TASKS
+from fairopt.simulation.baselines.backfill_kernel import SERVER, STREAM, TASKS, Servers
 from fairopt.simulation.baselines.bounds import Bounds
 from fairopt.simulation.keeping import State, part_of, prefixed
 from fairopt.simulation.streams import Streams
@@ -82,9 +82,9 @@ class Pool:
         return not (self._differ or self.shared.size or any(map(self.is_limited, range(self.demands.shape[0]))))
 
     @property
-    def of_kernel(self) -> tuple[FloatArray, IntArray, BoolArray, BoolArray, FloatArray]:
-        """What is free, the row of each server, which are closed, where streams may run, and demands, as `backfill_kernel` reads them."""
-        return self.room.T, self.row, self.closed, self._allowed, self._by_resource
+    def of_kernel(self) -> Servers:
+        """The servers as `backfill_kernel` reads them, and changes them."""
+        return Servers(self.room.T, self.row, self.closed, self._allowed, self._by_resource, self.slack)
 
     def state(self) -> State:
         """Return the state, for `restore`."""
