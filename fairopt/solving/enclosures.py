@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import chain
 
 from fairopt.errors import CertificateError, NoSolution
 from fairopt.instance.tolerances import CERTIFIED
 from fairopt.program import Solution
 from fairopt.program.exact import ExactProgram
-from fairopt.solvers import candidates, points_near
+from fairopt.solvers import candidates, points_near, polishes
 from fairopt.solvers.backend import Deadline
 from fairopt.solving.policy import find
 
@@ -35,8 +36,10 @@ def answer_in_floats(program: ExactProgram, deadline: Deadline) -> Solution:
     return find(floats, candidates(floats, None), CERTIFIED, deadline).solution
 
 
-def enclose(program: ExactProgram, digits: int, deadline: Deadline) -> tuple[Solution, Fraction]:
+def enclose(program: ExactProgram, digits: int, deadline: Deadline, near: Solution | None = None) -> tuple[Solution, Fraction]:
     """Return a solution in rationals, and the relative distance that the optimal utility of any user has at most from it: 0, or 10^-digits.
+
+    ``near`` is the answer in floats, where it is known.
 
     Raises
     ------
@@ -45,11 +48,11 @@ def enclose(program: ExactProgram, digits: int, deadline: Deadline) -> tuple[Sol
     """
     from fairopt.certificate.enclosure import proved_radius
 
-    near = answer_in_floats(program, deadline)
+    near = near or answer_in_floats(program, deadline)
     best: tuple[Fraction, Solution] | None = None
     for part in _MORE:
         wanted = 2 * digits + part * max(digits, _LEAST_MORE)
-        for point in points_near(program, near, wanted, deadline):
+        for point in _points(program, near, wanted, deadline):
             try:
                 radius = proved_radius(program, point, wanted + 2 * _LEAST_MORE)
             except CertificateError:
@@ -65,6 +68,26 @@ def enclose(program: ExactProgram, digits: int, deadline: Deadline) -> tuple[Sol
         f"{digits} digits of the optimum are not found: {proved}; ask for fewer digits, or leave exact out",
         {} if best is None else {"radius": best[0]},
     )
+
+
+def _points(program: ExactProgram, near: Solution, digits: int, deadline: Deadline) -> list[Solution]:
+    """Return points near the optimum, from an answer in floats, or from a polish of it that shows which pairs and limits count.
+
+    Raises
+    ------
+    NoSolution
+        At the deadline, or where none of them does.
+    """
+    last: NoSolution | None = None
+    for start in chain([near], (polished for _, polished in polishes(program.program, near))):
+        try:
+            return points_near(program, start, digits, deadline)
+        except NoSolution as error:
+            last = last or error
+            if deadline.left == 0.0:
+                break
+    assert last is not None
+    raise last
 
 
 def in_floats_above(radius: Fraction) -> float:

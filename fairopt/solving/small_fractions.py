@@ -3,6 +3,11 @@
 Prices of very different sizes leave a solver too few digits to prove an answer that is right. In fractions a small program takes less than
 a second (`fairopt.solvers.rational`). If users have the same there, up to the digits of a solver, then the point and the prices in
 fractions, rounded to floats, take the place of the answer, and the certificate is computed from them alone.
+
+An alpha-fair goal or a trade-off magnifies ratios: at alpha = 20, what a user with three times as much pays is 10^-9 of what the poorest
+pays. Where rules tie their tasks to one another, their costs are differences of large prices, of which floats keep no digit. Rationals
+near the answer, and a proof of their distance from the optimum (`fairopt.certificate.enclosure`), take its place then. The proof needs
+nothing of the answer in floats.
 """
 
 from __future__ import annotations
@@ -18,10 +23,12 @@ from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.instance.fractions import ExactArray, from_rationals
 from fairopt.models import Notion
 from fairopt.program import Program, Solution, Stage
+from fairopt.program.exact import ExactProgram
 from fairopt.program.guarantees import Floors
 from fairopt.solvers import EXACT_GOALS, seconds_of_a_level
 from fairopt.solvers.backend import Deadline
-from fairopt.solving.fractions import ENGINE, fraction
+from fairopt.solving.enclosures import enclose, in_floats_above, is_enclosed
+from fairopt.solving.fractions import ENGINE, ENGINES, fraction
 from fairopt.solving.kept_rows import within_kept
 from fairopt.solving.policy import Found
 
@@ -32,17 +39,20 @@ log = logging.getLogger(__name__)
 _MOST_SECONDS = 10.0
 _MOST_NUMBERS = 3_000  # pairs and limits
 _NEAR = 1e-6  # of the largest utility: an answer that differs by more is not right
+_DIGITS = 12  # of what users have, that are proved where the optimum is irrational
 _OF_PYTHON = 1e-5  # seconds that a level takes for each of them, beside its system of equations
 
 
 def is_small(program: Program) -> bool:
     """Has a program an answer in fractions, and is it small?"""
-    solved = type(program.goal) in EXACT_GOALS and not (program.integral or program.is_separate or program.goal.is_equilibrium)
+    solved = (type(program.goal) in EXACT_GOALS or program.goal.has_gradient) and not (
+        program.integral or program.is_separate or program.goal.is_equilibrium
+    )
     return solved and program.n_pairs + len(program.limits) <= _MOST_NUMBERS
 
 
 def in_small_fractions(found: Found, notion: Notion, instance: Instance, deadline: Deadline) -> Found:
-    """Return the answer in fractions, where the program is small and users have the same in it; else what was found.
+    """Return the answer in fractions, where the program is small and users have the same in it, or nearly one; else what was found.
 
     Parameters
     ----------
@@ -58,7 +68,10 @@ def in_small_fractions(found: Found, notion: Notion, instance: Instance, deadlin
         seconds = levels * (seconds_of_a_level(exact) + _OF_PYTHON * (program.n_pairs + len(program.limits)))
         if seconds > min(_MOST_SECONDS, deadline.left):
             return found
-        exact, solution = within_kept(exact, Deadline(min(_MOST_SECONDS, deadline.left)))
+        within = Deadline(min(_MOST_SECONDS, deadline.left))
+        if is_enclosed(exact):
+            return _enclosed(found, exact, within)
+        exact, solution = within_kept(exact, within)
         prove(exact, solution)
     except Exception as error:  # a notion of the user's own need not work in fractions
         log.info("no answer in fractions: %s", error)
@@ -68,12 +81,39 @@ def in_small_fractions(found: Found, notion: Notion, instance: Instance, deadlin
     if not (np.abs(has - right) <= _NEAR * right.max(initial=0.0)).all():
         log.info("in fractions users have something else")
         return found
-    proved = _floats(exact.per_user(exact.utilities * solution.x))
-    rounding = safe_ratio(np.abs(right - proved), proved).max(initial=0.0)
-    certificate = Certificate(limit_excess(program, answer.x), float(rounding), 0.0)
+    rounding = _rounding(exact, solution, answer)
+    certificate = Certificate(limit_excess(program, answer.x), rounding, 0.0)
     log.info("proved in fractions; rounding changed users by %.1e", rounding)
+    return _instead(replace(found, program=program), answer, certificate, ENGINE)
+
+
+def _enclosed(found: Found, exact: ExactProgram, deadline: Deadline) -> Found:
+    """Return floats near rationals whose distance from the optimum is proved, in parts of what each user has.
+
+    Raises
+    ------
+    NoSolution
+        At the deadline, or where fewer digits can be proved.
+    """
+    solution, radius = enclose(exact, _DIGITS, deadline, found.solution)
+    answer = in_floats(solution)
+    distance = (0.0 if radius == 0 else in_floats_above(radius)) + _rounding(exact, solution, answer)
+    certificate = Certificate(limit_excess(exact.program, answer.x), 0.0, distance, distance=distance)
+    log.info("users are proved to have what they have at the optimum, up to %.1e of it", distance)
+    return _instead(found, answer, certificate, ENGINES[type(exact.goal)])
+
+
+def _rounding(exact: ExactProgram, solution: Solution, answer: Solution) -> float:
+    """Return by what part of what a user has in fractions it has something else in floats, at most."""
+    program = exact.program
+    proved, has = _floats(exact.per_user(exact.utilities * solution.x)), program.per_user(program.utilities * answer.x)
+    return float(safe_ratio(np.abs(has - proved), proved).max(initial=0.0))
+
+
+def _instead(found: Found, answer: Solution, certificate: Certificate, engine: str) -> Found:
+    """Return what was found with another answer."""
     answer = replace(answer, iterations=found.solution.iterations + answer.iterations)
-    return replace(found, solution=answer, certificate=certificate, finished_by=ENGINE, engines=(*found.engines, ENGINE), program=program)
+    return replace(found, solution=answer, certificate=certificate, finished_by=engine, engines=(*found.engines, engine))
 
 
 def in_floats(solution: Solution) -> Solution:

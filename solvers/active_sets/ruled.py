@@ -54,7 +54,7 @@ _REFINEMENTS = 3
 _PIVOT = 0.01  # of the largest number of a column: a smaller number on the diagonal is no pivot
 _NEXT_POWER = 1.25  # times the power before; its root where the steps do not reach that optimum
 _LEAST_NEXT_POWER = 1.01
-_LEAST = 1e-6  # with which slacks, columns and prices begin, in units of their own
+_LEAST = 1e-4  # with which slacks, columns and prices begin, in units of their own
 
 
 def polish_ruled(program: Program, solution: Solution) -> Solution | None:
@@ -96,8 +96,9 @@ def polish_ruled(program: Program, solution: Solution) -> Solution | None:
 def polish_along_powers(program: Program, solution: Solution) -> Solution | None:
     """Return the optimum of an alpha-fair goal by way of smaller powers, from 1 on: each optimum is near the next one.
 
-    Money, weight times t^(1 - alpha), differs by many orders of magnitude far from the optimum of a large alpha, and by few near it. None
-    where alpha is at most 1, and where the steps do not reach an optimum on the way.
+    Money, weight times t^(1 - alpha), differs by many orders of magnitude far from the optimum of a large alpha, and by few near it. If a
+    power on the way is not reached, the optimum of the largest one that is: it may show which limits have a price, and who holds something
+    where. None where alpha is at most 1, and where power 1 is not reached.
 
     >>> import fairopt as fo
     >>> pool = fo.Instance([[9]], [[1], [1]], users=["a", "b"], servers=["s"], rules=["x[a] >= 2 * x[b]"])
@@ -114,10 +115,10 @@ def polish_along_powers(program: Program, solution: Solution) -> Solution | None
         if found is not None:
             power, near = further, found
         elif factor < _LEAST_NEXT_POWER:
-            return None
+            return near
         else:
             factor **= 0.5
-    return near and (polish_ruled(program, near) or near)
+    return near
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,8 +10,13 @@ from reference.ruled import largest
 from solving.test_rules import instance_with_rules, rows_of
 
 import fairopt as fo
+from fairopt.certificate import certify
 from fairopt.program import Solution
+from fairopt.solvers.backend import Deadline
 from fairopt.solvers.polishing import polishes
+from fairopt.solving import notion_of
+from fairopt.solving.policy import Found
+from fairopt.solving.small_fractions import in_small_fractions
 
 LAB = fo.Instance([[12]], [[1], [1], [1]], users=["a", "b", "c"], servers=["s"], resources=["gpu"])
 
@@ -119,3 +124,29 @@ def test_large_powers_are_reached_in_small_steps(seed: int) -> None:
     now = float((instance.weights * (utility / utility.min()) ** -20 * utility).sum())
     assert largest(worth / now, rows, right) == pytest.approx(1, abs=1e-7)
     assert found.certificate.worst <= 1e-8
+
+
+@pytest.mark.parametrize("seed", [8, 9, 15, 18, 39])
+def test_powers_that_floats_cannot_prove_are_proved_in_fractions(seed: int) -> None:
+    """alpha = 20: costs are differences of prices of which floats keep no digit, or the steps need a start in the middle."""
+    instance = instance_with_rules(seed)
+    found = fo.solve(instance, "proportional", alpha=20)
+    exact = fo.solve(instance, "proportional", alpha=20, exact=True, digits=15).exact
+    assert exact is not None
+    np.testing.assert_allclose(found.tasks_per_user, exact.tasks_per_user.astype(float), rtol=1e-8)
+    assert found.certificate.worst <= 1e-8
+
+
+def test_an_error_in_floats_is_none_in_fractions() -> None:
+    """A part of 1e-7 planted in the answer: the check in floats finds it, and the answer in fractions does not have it."""
+    instance = instance_with_rules(8)
+    program = fo.formulate(instance, "proportional", alpha=20)
+    right = fo.solve(instance, "proportional", alpha=20)
+    assert right.details["finished_by"] == "rational-newton"
+    x = right.tasks[program.pair_users, program.pair_servers] * (1 - 1e-7)
+    planted = Solution(x, prices=np.zeros(len(program.limits)))
+    found = Found(planted, certify(program, planted), "planted", None, (), program)
+    assert found.certificate.worst > 1e-8
+    mended = in_small_fractions(found, notion_of("proportional", alpha=20), instance, Deadline(None))
+    assert mended.certificate.worst <= 1e-11
+    np.testing.assert_allclose(program.per_user(mended.solution.x), right.tasks_per_user, rtol=1e-11)

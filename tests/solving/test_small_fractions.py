@@ -90,8 +90,9 @@ def test_what_is_wrong_stays_refused() -> None:
 
 
 def test_goals_without_an_answer_in_fractions_are_not_small() -> None:
-    """Nor are whole tasks."""
+    """Nor are whole tasks. An irrational optimum has rationals near it."""
     instance, found = of_figure()
     assert is_small(found.program)
-    assert not is_small(fo.formulate(instance, "proportional"))
+    assert is_small(fo.formulate(instance, "proportional"))
+    assert not is_small(fo.formulate(instance, "psdsf"))
     assert not is_small(fo.formulate(instance, "drfh", integral=True))
