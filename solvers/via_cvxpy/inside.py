@@ -47,6 +47,8 @@ class Inside:
         Does it ignore options that it does not know?
     whole : mapping
         Options of programs of whole numbers: no gap is left.
+    in_milliseconds : bool
+        Is the time limit a whole number of milliseconds?
     """
 
     tight: Mapping[str, object] = field(default_factory=dict)
@@ -57,6 +59,7 @@ class Inside:
     reads_files: bool = False
     ignores: bool = False
     whole: Mapping[str, object] = field(default_factory=dict)
+    in_milliseconds: bool = False
 
 
 _SIMPLEX = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
@@ -118,7 +121,9 @@ _INSIDE = {
     "PDLP": Inside({}, "time_limit_sec", package="ortools", ignores=True),
     "CVXOPT": Inside(package="cvxopt", prints=True, ignores=True),
     "GLPK": Inside(package="cvxopt", prints=True, ignores=True),
-    "GLPK_MI": Inside(package="cvxopt", prints=True, ignores=True),
+    "GLPK_MI": Inside(
+        {}, "tm_lim", package="cvxopt", prints=True, ignores=True, whole={"mip_gap": 0.0, "tol_int": 1e-9}, in_milliseconds=True
+    ),
     "MOSEK": Inside({}, "MSK_DPAR_OPTIMIZER_MAX_TIME", holder="mosek_params", package="mosek", prints=True, reads_files=True),
     "DAQP": Inside({"primal_tol": 1e-10, "dual_tol": 1e-10}, package="daqp", prints=True),
 }
@@ -199,7 +204,7 @@ def arguments(solver: str, options: Mapping[str, object], seconds: float, *, tig
     its = inside(solver)
     chosen: dict[str, object] = (dict(its.tight) if tight else {}) | (dict(its.whole) if whole else {})
     if seconds < float("inf") and its.time_limit is not None:
-        chosen[its.time_limit] = seconds
+        chosen[its.time_limit] = max(int(1000 * seconds), 1) if its.in_milliseconds else seconds
     if its.holder is None:
         return chosen | dict(options)
     own = options.get(its.holder, {})

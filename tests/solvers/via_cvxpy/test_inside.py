@@ -143,3 +143,10 @@ def test_a_tolerance_that_is_never_reached_is_replaced_by_the_solvers_own() -> N
     with pytest.raises(fo.FairoptError, match="stopped at a limit of its own"):
         running.Solver(cvxpy, "PIQP", {}).run(problem, Deadline(None), {})
     assert ["eps_abs" in given for given in heard] == [True, False]
+
+
+def test_a_time_limit_in_the_unit_of_the_solver() -> None:
+    """Seconds, but of GLPK whole milliseconds, one at least; none without a limit."""
+    for seconds, expected in ((1.5, 1500), (1e-9, 1), (float("inf"), None)):
+        assert arguments("GLPK_MI", {}, seconds, whole=True).get("tm_lim") == expected
+    assert arguments("HIGHS", {}, 1.5)["time_limit"] == 1.5

@@ -25,9 +25,11 @@ def test_the_optimum_is_that_of_highs(seed: int) -> None:
     agrees_with_highs(partial(WholeModel, Solver(imported("HIGHS", {}), "HIGHS", {})), seed)
 
 
-@pytest.mark.parametrize("name", [each for each in ("HIGHS", "SCIPY", "SCIP", "GUROBI", "CPLEX", "COPT", "XPRESS") if each in INSTALLED])
+@pytest.mark.parametrize(
+    "name", [each for each in ("HIGHS", "SCIPY", "SCIP", "GUROBI", "CPLEX", "COPT", "XPRESS", "GLPK_MI") if each in INSTALLED]
+)
 def test_a_time_limit_leaves_the_best_point_and_a_bound(name: str) -> None:
-    """SciPy, SCIP and Xpress call that "optimal_inaccurate"; it is no optimum. Xpress gives CVXPY no bound: that of the columns counts."""
+    """SciPy, SCIP and Xpress call that "optimal_inaccurate"; it is no optimum. Xpress and GLPK give no bound: that of the columns counts."""
     stops_with_a_point(partial(WholeModel, Solver(imported(name, {}), name, {})))
 
 

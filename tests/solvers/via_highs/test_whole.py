@@ -22,7 +22,7 @@ with unwarned():
 
     INSTALLED = cvxpy.installed_solvers()  # type: ignore[no-untyped-call]
 INSIDE = ["cvxpy:HIGHS", "cvxpy:SCIPY", "pyomo", "pyomo:highs", *(["highs:cp-sat"] if importlib.util.find_spec("ortools") else [])]
-INSIDE += [f"cvxpy:{name}" for name in ("GUROBI", "SCIP", "CPLEX", "COPT", "XPRESS", "CBC") if name in INSTALLED]
+INSIDE += [f"cvxpy:{name}" for name in ("GUROBI", "SCIP", "CPLEX", "COPT", "XPRESS", "CBC", "GLPK_MI") if name in INSTALLED]
 INSIDE += [
     f"pyomo:{name}"
     for name in ("gurobi_direct", "scip_direct", "cplex_direct", "xpress_direct")
