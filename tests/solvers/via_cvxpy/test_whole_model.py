@@ -29,7 +29,7 @@ def test_the_optimum_is_that_of_highs(seed: int) -> None:
     "name", [each for each in ("HIGHS", "SCIPY", "SCIP", "GUROBI", "CPLEX", "COPT", "XPRESS", "GLPK_MI") if each in INSTALLED]
 )
 def test_a_time_limit_leaves_the_best_point_and_a_bound(name: str) -> None:
-    """SciPy, SCIP and Xpress call that "optimal_inaccurate"; it is no optimum. Xpress and GLPK give no bound: that of the columns counts."""
+    """SciPy, SCIP and Xpress call that "optimal_inaccurate", which is no optimum. Xpress and GLPK give no bound: the columns give one."""
     stops_with_a_point(partial(WholeModel, Solver(imported(name, {}), name, {})))
 
 
