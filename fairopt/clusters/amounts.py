@@ -266,9 +266,9 @@ def check_headroom(headroom: float | None) -> None:
     InvalidInstance
     """
     if headroom is not None and not headroom >= 1:
-        raise InvalidInstance(f"headroom is {headroom:g}; it is a factor >= 1, such as 1.1 for a tenth more than the exact amounts")
+        raise InvalidInstance(f"headroom is {headroom:g}; give a factor >= 1, such as 1.1 for a tenth more than the exact amounts")
     if headroom is not None and headroom > _MOST_HEADROOM:
-        raise InvalidInstance(f"headroom is {headroom:g}; it is a factor of at most {_MOST_HEADROOM}, such as 1.1")
+        raise InvalidInstance(f"headroom is {headroom:g}; give a factor of at most {_MOST_HEADROOM}, such as 1.1")
 
 
 def _snapped(amount: float) -> float:

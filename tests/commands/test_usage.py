@@ -88,6 +88,7 @@ def test_what_a_command_would_not_use_is_refused(words: list[object], message: s
         (["explain", QUEUES, "--queue", "research", "--against", "bob"], "leave --against out, or name a user"),
         (["worst-case", "rpsdsf:best-fit"], "such as --notion drfh"),
         (["audit", LAB, "--workers", 0], "error: --workers is 0; give"),
+        (["export", "slurm", LAB, "--headroom", "nan"], "error: --headroom is nan; give a factor >= 1"),
         (["simulate", LAB / "jobs.csv", "--cluster", LAB, "--until", "nan"], "error: --until is nan; give"),
         (["history", LAB / "log.csv", "--cluster", LAB, "--owners", "group"], 'error: --owners is "group"; leave it out'),
         (["arrivals", LAB, "--resource", "gpu", "--load", "nan"], "error: --load is nan; give"),
