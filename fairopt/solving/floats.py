@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from fairopt.allocation import Optimum
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import FloatArray
-from fairopt.program import AlphaFair, Program
+from fairopt.program import AlphaFair, Equalize, Leximin, Program
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solving.answer import every_level, levels_of, prices_of, queue_prices_by_stage, queue_prices_of, shares_of
 from fairopt.solving.policy import Found, find, find_by_classes, other_engines
 from fairopt.solving.posing import Posed
-from fairopt.wording import SMALLER_RATIOS
+from fairopt.wording import SMALLER_RATIOS, figure
 
 __all__ = ["InFloats", "require"]
+
+_RESOLVED = 1e12  # the largest ratio of weights, or of marginal utilities, that double precision resolves
+_FAR_APART = 1e3  # from this ratio on, weights are the likeliest reason
 
 
 class InFloats:
@@ -113,17 +118,28 @@ def require(certificate: Certificate, program: Program, engines: Sequence[Backen
             program.name,
             *(engine.name for engine in engines),
             tried="in fractions it took too long, or users have something else" if small else "",
-            instead=f"{instead}, exact=True" if small else instead,
+            instead=f"{instead}, exact=True" if small and "exact=True" not in instead else instead,
         )
 
 
 def _easier(program: Program) -> str:
     """Return what to ask instead where double precision does not hold the answer: a steep goal magnifies ratios of weights."""
     goal = program.goal
-    if not isinstance(goal, AlphaFair) or goal.alpha <= 1:
+    if isinstance(goal, AlphaFair) and goal.alpha > 1:
+        exact = "exact=True, " if goal.alpha == int(goal.alpha) else ""
+        apart = figure(_RESOLVED ** (1 / goal.alpha))
+        return (
+            f'{exact}a smaller alpha, "max-min" (the limit of large alpha), or data closer together (at alpha = {goal.alpha:g}, double '
+            f"precision does not resolve weighted utilities that differ by a factor above {apart})"
+        )
+    weights = goal.weights[goal.weights > 0] if isinstance(goal, Leximin | Equalize) else np.ones(1)
+    apart_by = float(weights.max()) / float(weights.min()) if weights.size else 1.0
+    if not _FAR_APART < apart_by < _RESOLVED:
         return SMALLER_RATIOS
-    exact = "exact=True, " if goal.alpha == int(goal.alpha) else ""
-    return f'{exact}a smaller alpha, "max-min" (the limit of large alpha), or {SMALLER_RATIOS}'
+    return (
+        f"exact=True (in fractions: slow with many users), weights closer together (the largest is {figure(apart_by)} times the "
+        "smallest: rounding of what the largest users pay hides what the smallest could gain)"
+    )
 
 
 def _details(found: Found) -> dict[str, Any]:
