@@ -47,7 +47,7 @@ def _run(maker: Maker, cost: Any, upper: Any, matrix: Any, *rows: Any, whole: in
     return model.run(np.inf)
 
 
-def stops_with_a_point(maker: Maker, seconds: float = 0.5) -> None:
+def stops_with_a_point(maker: Maker, seconds: float = 1.0) -> None:
     """Sixty whole columns, fifteen rows: after a moment a point that keeps the rows, and a bound above the optimum, 110.711964...
 
     Gurobi, CPLEX and Xpress prove that optimum in about a minute.

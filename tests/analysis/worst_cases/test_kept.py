@@ -22,6 +22,7 @@ from fairopt.analysis.worst_cases import course, local_search
 from fairopt.files import progress
 from fairopt.files.progress import of_text, text_of
 from fairopt.files.stores import read_arrays
+from fairopt.processes.crew import Crew
 
 SMALL: dict[str, Any] = {"users": 2, "servers": 2, "resources": 1, "capacities": (3, 6), "demands": (1, 3), "seed": 1}
 ALL: dict[str, Any] = SMALL | {"vary": ["weights", "constraints", "counts", "tasks", "demands-by-server", "speeds"]}
@@ -196,3 +197,28 @@ def test_kill_nine_and_the_same_command_again(workers: int, backend: str, tmp_pa
     assert again.returncode == 0, err
     whole = fo.worst_case("drfh:worst-fit", users=2, tries=300, integral=False)
     assert {word: value for word, value in json.loads(out).items() if word not in ("seconds", "time_s")} == plain(whole)
+
+
+@pytest.mark.usefixtures("short_rounds")
+def test_a_lost_cluster_leaves_what_was_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says how to go on; without a folder, that nothing is kept. The same call goes on to the same answer."""
+    options = SMALL | {"tries": 11, "workers": 2, "backend": "threading"}
+    whole = plain(fo.worst_case("drfh:worst-fit", **options))
+    work = Crew.map
+
+    def lost_later(crew: Crew, *arguments: Any) -> list[Any]:
+        if next(calls) > 2:
+            raise fo.NoSolution("the scheduler is lost")
+        return work(crew, *arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Crew, "map", lost_later)
+        calls = itertools.count()
+        with pytest.raises(fo.NoSolution, match=r"^the scheduler is lost; nothing is kept without a folder to resume from"):
+            fo.worst_case("drfh:worst-fit", **options)
+        calls = itertools.count()
+        with pytest.raises(fo.NoSolution, match=r"lost; what was tried is kept in \S+search\.npz; run the same search again to go on$"):
+            fo.worst_case("drfh:worst-fit", **options, resume=tmp_path)
+    seen: list[int] = []
+    assert plain(fo.worst_case("drfh:worst-fit", **options, resume=tmp_path, done=lambda more, _: seen.append(more))) == whole
+    assert seen[0] >= 4  # two rounds were begun, and one instance tried of each, three times
