@@ -11,17 +11,18 @@ would leave no slack, and the steps need some. y is optimal if and only if there
 Newton's method solves these equations with p s = y z = mu, and mu goes to 0 (Mehrotra's predictor and corrector). In each step dz and ds
 are eliminated:
 
-    [ V H V' + diag(z / y)      A'        E' ]  [dy]
-    [          A            -diag(s / p)     ]  [dp]
-    [          E                             ]  [dq],
+    [ diag(z / y)     A'        E'    V D ]  [dy]
+    [      A     -diag(s / p)             ]  [dp]
+    [      E                              ]  [dq]
+    [     D V'                        -1  ]  [dh],
 
-where -H is the second derivative of G: H = diag(alpha w / t) of an alpha-fair goal. Of a trade-off, with r = phi t^(-beta) / P, P the sum
-of phi t^(1 - beta), u the units of utilities and S the sum of u t,
+where -H is the second derivative of G, and H = D^2 = diag(alpha w / t) of an alpha-fair goal. The unknowns h = D V'dy keep the columns of a
+user apart: V H V' would join each two of them, and with it go digits where a user has a column that is nearly 0. Of a trade-off, with
+r = phi t^(-beta) / P, P the sum of phi t^(1 - beta), u the units of utilities and S the sum of u t,
 
     w = (1 - e) r + e u / S,     H = (1 - e) (diag(beta r / t) + (1 - beta) r r') + e u u' / S^2.
 
-The last two terms, of rank one, would fill H. Each is one more unknown instead, k = f c'V'dy of a term f c c', with the row
-c'V'dy - k / f = 0, so that the equations stay sparse.
+The last two terms, of rank one, are not in D. Each is one more unknown, k = f c'V'dy of a term f c c', with the row c'V'dy - k / f = 0.
 
 Utilities are in units of those of the approximate answer.
 """
@@ -271,16 +272,17 @@ class _Steps:
         y, s, p, z = at.y, at.s, at.p, at.z
         dual, primal, equal = self._beyond_rounding(at)
         diagonal, across, factors_across = self.worth.curvature(self.by_user @ y)
-        hessian = self.v @ sp.diags_array(diagonal) @ self.by_user
+        curved = sp.csr_array(self.v @ sp.diags_array(np.sqrt(diagonal)))
         terms, one_by_one = sp.csr_array(self.v @ across), sp.diags_array(-1.0 / factors_across)
         corner = sp.diags_array(np.full(equal.size, -_REGULAR))  # equations may depend on one another; refinement takes it out again
         table: list[list[Any]] = [
-            [hessian + sp.diags_array(z / y), self.by_column, self.by_equation, terms],
-            [self.matrix, -sp.diags_array(s / p), None, None],
-            [self.equations, None, corner, None],
-            [sp.csr_array(terms.T), None, None, one_by_one],
+            [sp.diags_array(z / y), self.by_column, self.by_equation, curved, terms],
+            [self.matrix, -sp.diags_array(s / p), None, None, None],
+            [self.equations, None, corner, None, None],
+            [sp.csr_array(curved.T), None, None, -sp.eye_array(diagonal.size), None],
+            [sp.csr_array(terms.T), None, None, None, one_by_one],
         ]
-        some = [True, True, equal.size > 0, factors_across.size > 0]
+        some = [True, True, equal.size > 0, True, factors_across.size > 0]
         blocks = [list(compress(row, some)) for row in compress(table, some)]
         system = sp.block_array(blocks, format="csc")
         try:
@@ -290,12 +292,13 @@ class _Steps:
                 factors = splu(system, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=_PIVOT, options={"SymmetricMode": True})
         except RuntimeError:
             return None
-        ends = np.cumsum([y.size, s.size, equal.size, factors_across.size])
-        true = system + sp.diags_array(np.concatenate([np.zeros(ends[1]), np.full(equal.size, _REGULAR), np.zeros(factors_across.size)]))
+        beside = diagonal.size + factors_across.size
+        ends = np.cumsum([y.size, s.size, equal.size, beside])
+        true = system + sp.diags_array(np.concatenate([np.zeros(ends[1]), np.full(equal.size, _REGULAR), np.zeros(beside)]))
 
         def direction(columns: FloatArray, rows: FloatArray) -> _Point:
             """Return the step to y z = columns and s p = rows, first-order."""
-            right = np.concatenate([-dual + columns / y - z, -primal - rows / p + s, -equal, np.zeros(factors_across.size)])
+            right = np.concatenate([-dual + columns / y - z, -primal - rows / p + s, -equal, np.zeros(beside)])
             found = factors.solve(right)
             for _ in range(_REFINEMENTS):
                 found += factors.solve(right - true @ found)
