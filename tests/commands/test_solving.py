@@ -199,7 +199,7 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
         ),
         ([PAPER, "--notion", "psdsf", "--delay", "2"], "have a delay; use --order asynchronous"),
         ([PAPER, "--notion", "psdsf", "--formulation", "market"], "resource division has none; use --sharing tdm"),
-        ([PAPER, "--tolerance", "0"], "error: tolerance is 0"),
+        ([PAPER, "--tolerance", "0"], "error: --tolerance is 0"),
         ([PAPER, "--time-limit", "-1"], "error: --time-limit is -1"),
         ([PAPER, "--plot", "picture.bmp"], 'error: cannot tell the format of the picture "picture.bmp"'),
         ([PAPER, "--plot", "nowhere/picture.svg"], "there is no folder nowhere"),

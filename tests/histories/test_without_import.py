@@ -80,7 +80,7 @@ def test_what_is_lacking_is_said(tmp_path: Path) -> None:
         (log, {}, "there is no cluster; give its nodes"),
         (table, {"nodes": nodes}, "needs a cluster"),
         (log, {"nodes": nodes, "cluster": POOL}, "give either"),
-        (log, {"nodes": nodes, "users": "group"}, "give user and account"),
+        (log, {"nodes": nodes, "users": "group"}, "give user or account"),
     ):
         with pytest.raises(InvalidInstance, match=message):
             fo.history(source, **options)

@@ -311,7 +311,7 @@ def worst_case(
         return worst_in_box(schedule, notion, cluster, cast(Any, vary), asked, done, stop, **options)
     if bound or where or isinstance(vary, Mapping):
         raise Unsupported(
-            "bound=True, where=, resume= and ranges in vary= are for the instances of one cluster; give it, such as cluster=instance and "
+            "bound=True, where= and ranges in vary= are for the instances of one cluster; give it, such as cluster=instance and "
             'vary={"demands": (1, 2)}'
         )
     measure = measure or "worst"

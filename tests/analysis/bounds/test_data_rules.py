@@ -177,7 +177,7 @@ def test_numbers_of_which_a_user_has_several() -> None:
 
 def test_rules_need_a_cluster() -> None:
     """A search among random instances has no numbers that can be named."""
-    with pytest.raises(fo.Unsupported, match="are of the instances of one cluster"):
+    with pytest.raises(fo.Unsupported, match="are for the instances of one cluster"):
         fo.worst_case("drfh:first-fit", where=["demands[a, cpu] <= 2"])
 
 
