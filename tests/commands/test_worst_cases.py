@@ -83,6 +83,6 @@ def test_a_bound_needs_a_cluster() -> None:
     """Which is said, with the option."""
     said = run("drfh:best-fit", "--bound", status=2).output.replace("\n", " ")
     assert (
-        "--bound, --where, --resume and ranges in --vary are for the instances of one cluster; give it, such as --cluster FILE and "
+        "--bound, --where and ranges in --vary are for the instances of one cluster; give it, such as --cluster FILE and "
         '--vary "demands=1:2"' in said
     )
