@@ -137,7 +137,8 @@ class CVXPY(Backend):
             Feature.LEXIMIN: task.levels,
             Feature.EQUALIZE: task.levels,
         }
-        solution = solve[program.goal.feature](program.goal, tolerance)
+        with np.errstate(invalid="ignore"):  # CVXPY sums an array that holds anything, for its shape
+            solution = solve[program.goal.feature](program.goal, tolerance)
         return replace(solution, iterations=task.iterations, programs_solved=task.solved, seconds=task.seconds)
 
     def _whole(self, solver: Solver, program: Program, deadline: Deadline) -> Solution:
