@@ -10,8 +10,12 @@ g is concave, so it is the lowest of lines: with z[n] = 1 for those who have som
     subject to  v[n] <= a z[n] + s U[n]                  for lines a + s U >= g(U) - g(least[n])
 
 Where all tasks of a user are worth the same u, U[n] is a multiple of u, and the lines through neighbouring multiples are exact there; else
-a line is a tangent. A few lines are there from the start. Those at the utilities of an answer are added until none of its gains is larger
-than g says: then no whole tasks have a larger sum.
+a line is a tangent. A few lines are there from the start. Those at the utilities of an answer are added.
+
+Far above the smallest utility g is nearly flat, and the gains of all others would be lost in those of the first task. So least[n] rises
+with the best sum that is known, V: in an allocation with a larger one, w[n] g(U[n]) is at least V less the most that all others can have.
+Gains are in units of V (for alpha = 1 of the sum of weights, as a change of all U in parts of themselves). Rounds end where the bound of
+branch and cut is V, or nothing is left to add; the gap is what remains between both.
 """
 
 from __future__ import annotations
@@ -21,17 +25,21 @@ from collections.abc import Iterator
 import numpy as np
 
 from fairopt.errors import NoSolution
-from fairopt.instance.tolerances import FITS
+from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import FITS, TINY
 from fairopt.program import AlphaFair, Program, Solution
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_model import HighsModel, Outcome, Status, solved
-from fairopt.solvers.via_highs.rows import Maker
+from fairopt.solvers.via_highs.rows import Maker, Rows
 from fairopt.solvers.via_highs.ruled_whole import Pairs
 from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["solve_whole_alpha_fair"]
 
 _LINES = 8  # of each user at the start
+_PROVED = 1e-10  # gap, at which rounds end
+_RISEN = 1e-3  # relative: a smaller rise of the least utility is no reason for a round
+_ROUNDS = 100
 
 
 def solve_whole_alpha_fair(program: Program, goal: AlphaFair, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> Solution:
@@ -40,13 +48,13 @@ def solve_whole_alpha_fair(program: Program, goal: AlphaFair, deadline: Deadline
     Raises
     ------
     NoSolution
-        At the deadline, with the best tasks so far; where no whole tasks obey the rules.
+        At the deadline; where no whole tasks obey the rules.
     """
     return _Search(program, goal, deadline, branch_and_cut).solve()
 
 
 class _Search:
-    """The model, which grows by lines."""
+    """Rounds of branch and cut, whose lines grow and whose range shrinks."""
 
     def __init__(self, program: Program, goal: AlphaFair, deadline: Deadline, branch_and_cut: Maker) -> None:
         self.program, self.goal, self.deadline = program, goal, deadline
@@ -55,92 +63,165 @@ class _Search:
         users, worth, some = program.pair_users, program.utilities, self.pairs.upper > 0
         size = len(program.users)
         self.most = program.per_user(worth * self.pairs.upper)
-        self.least, largest = np.full(size, np.inf), np.zeros(size)
-        np.minimum.at(self.least, users[some], worth[some])
+        self.unit, largest = np.full(size, np.inf), np.zeros(size)
+        np.minimum.at(self.unit, users[some], worth[some])
         np.maximum.at(largest, users[some], worth[some])
-        self.even = self.least == largest
-        self.members = np.flatnonzero(self.most > 0)
-        self.best = np.zeros(program.n_pairs)
-        self.gap, self.iterations, self.runs = 0.0, 0, 0
-        self.has = {int(n): self.rows.column(1.0, whole=True) for n in self.members}
-        self.gains: dict[int, int] = {}
+        self.even = self.unit == largest
+        self.least = self.unit.copy()
+        self.best, self.value, self.scale = np.zeros(program.n_pairs), 0.0 if goal.alpha < 1 else -np.inf, 1.0
+        self.bound, self.iterations, self.runs = np.inf, 0, 0
+        self.has = {int(n): self.rows.column(1.0, whole=True) for n in np.flatnonzero(self.most > 0)}
+        self.points: dict[int, set[float]] = {n: set() for n in self.has}
+        self.everybody, self.poor = False, set[int]()
         for n, has in self.has.items():
             utility = self._utility(n)
-            self.rows.row(utility | {has: -float(self.least[n])}, lower=0.0)
+            self.rows.row(utility | {has: -float(self.unit[n])}, lower=0.0)
             self.rows.row(utility | {has: -float(self.most[n])}, upper=0.0)
 
     def solve(self) -> Solution:
         """Find how many have something, then the best of these."""
-        goal, weights = self.goal, self.goal.weights
-        if goal.alpha >= 1:
-            outcome = self._run(dict.fromkeys(self.has.values(), 1.0))
-            self.rows.row(dict.fromkeys(self.has.values(), 1.0), lower=float(np.round(outcome.x[[*self.has.values()]]).sum()))
-        for n in self.has:
-            self.gains[n] = self.rows.column(max(self._gain(n, self.most[n]), 0.0))
-            for at in np.geomspace(self.least[n], self.most[n], _LINES).tolist():
-                self._add_lines(n, at)
-        maximise = {gain: float(weights[n]) for n, gain in self.gains.items()}
-        maximise |= {has: float(weights[n]) * self._g(self.least[n]) for n, has in self.has.items()}
-        size = max(map(abs, maximise.values()), default=1.0) or 1.0
-        seen = set[tuple[int, float]]()
-        while True:
-            outcome = self._run({column: value / size for column, value in maximise.items()})
-            utilities = self.program.per_user(self.program.utilities * self.best)
-            above = {(n, float(utilities[n])) for n, gain in self.gains.items() if self._is_above(n, outcome.x[gain], utilities[n])} - seen
-            if not above:
+        if self.goal.alpha >= 1 and self.has:
+            outcome = self._run(self.rows, dict.fromkeys(self.has.values(), 1.0))
+            number = int(np.round(outcome.x[[*self.has.values()]]).sum())
+            self.rows.row(dict.fromkeys(self.has.values(), 1.0), lower=number)
+            self.everybody = number == len(self.has)
+            self._keep(outcome)
+        self._rescale()
+        for _ in range(_ROUNDS):
+            before = self._unit_of_goal
+            added = self._round()
+            gap, coarse = self._gap, self._unit_of_goal < before / 2  # then what is left was below the digits of the round
+            risen = self._rescale()
+            if not coarse and (gap <= _PROVED or not (risen or added)):
                 break
-            seen |= above
-            for n, at in sorted(above):
-                self._add_lines(n, at)
-        value = sum(float(weights[n]) * self._g(utilities[n]) for n in self.has if utilities[n] > 0)
-        return Solution(self.best, gap=self.gap, bound=value, iterations=self.iterations, programs_solved=self.runs)
+        return Solution(self.best, gap=gap, iterations=self.iterations, programs_solved=self.runs)
 
-    def _is_above(self, n: int, gain: float, utility: float) -> bool:
-        """Is the gain of a user larger than its utility brings?"""
-        most = max(1.0, self._gain(n, self.most[n]))
-        return bool(utility > 0 and gain > self._gain(n, utility) + SETTINGS.level_kept * most)
+    @property
+    def _unit_of_goal(self) -> float:
+        """Return in what gains and the gap are measured: the sum that is known, or for alpha = 1 that of weights."""
+        weights = self.goal.weights[[*self.has]]
+        size = float(weights.sum()) if self.goal.alpha == 1 else abs(self.value)
+        return size if np.isfinite(size) and size > 0 else max(float(np.abs(weights @ self._of(self.most))), TINY)
 
-    def _run(self, maximise: dict[int, float]) -> Outcome:
-        """Solve the program and keep its tasks."""
+    @property
+    def _gap(self) -> float:
+        return max(self.bound - self.value, 0.0) / self._unit_of_goal if self.has else 0.0
+
+    def _rescale(self) -> bool:
+        """Let 1 be the smallest utility of the best tasks, and raise the least utility of users who have something; does it rise?
+
+        In units of its poorest user a sum neither overflows nor vanishes; logarithms need no units, and which users have something may
+        depend on them. Less than the least utility is in no allocation that is as good; who cannot have so much has nothing there.
+        """
+        utilities = self.program.per_user(self.program.utilities * self.best)
+        if not (utilities > 0).any():
+            return False
+        if self.goal.alpha != 1:
+            self.scale = float(utilities[utilities > 0].min())
+        self.value = self._sum(utilities)
+        users = np.array([*self.has], np.int64)
+        weights = self.goal.weights[users]
+        largest = weights * self._of(self.most)
+        if not self.everybody:
+            largest = np.maximum(largest, 0.0)
+        needs = (self.value - _PROVED * self._unit_of_goal - (largest.sum() - largest)) / weights
+        wanted = self._utility_of(needs)
+        self.poor |= set(users[wanted > self.most[users] * (1 + FITS)].tolist())
+        risen = np.clip(wanted, self.least[users], self.most[users])
+        multiples = np.ceil(risen / self.unit[users] * (1 - FITS)) * self.unit[users]
+        risen = np.where(self.even[users], np.clip(multiples, self.least[users], self.most[users]), risen)
+        rises = bool((risen > self.least[users] * (1 + _RISEN)).any())
+        self.least[users] = risen
+        return rises
+
+    def _round(self) -> bool:
+        """Solve the program of these lines, and keep its tasks if they are better; is there a line to add?"""
+        rows, weights, unit = self.rows.copy(), self.goal.weights, self._unit_of_goal
+        maximise, gains = dict[int, float](), dict[int, int]()
+        for n, has in self.has.items():
+            if n in self.poor:
+                rows.row({has: 1.0}, upper=0.0)
+                continue
+            least, most, part = float(self.least[n]), float(self.most[n]), float(weights[n]) / unit
+            utility = self._utility(n)
+            rows.row({column: worth / least for column, worth in utility.items()} | {has: -(1.0 - FITS)}, lower=0.0)
+            gains[n] = rows.column(max(part * self._gain(n, most), 0.0))
+            maximise |= {gains[n]: 1.0, has: part * self._g(least)}
+            for at in sorted({*np.geomspace(least, most, _LINES).tolist(), *self.points[n]}):
+                for slope, value in self._lines(n, min(max(at, least), most)):
+                    entries = {column: -part * slope * worth for column, worth in utility.items()}
+                    rows.row(entries | {gains[n]: 1.0, has: -part * value}, upper=0.0)
+        outcome = self._run(rows, maximise)
+        bound = outcome.bound if np.isfinite(outcome.bound) else 0.0  # of a program without users
+        self.bound = bound * unit
+        utilities = self._keep(outcome)
+        added = False
+        for n, gain in gains.items():
+            at = float(utilities[n])
+            if at > 0 and at not in self.points[n] and outcome.x[gain] > float(weights[n]) / unit * self._gain(n, at) + _PROVED:
+                self.points[n].add(at)
+                added = True
+        return added
+
+    def _keep(self, outcome: Outcome) -> FloatArray:
+        """Keep the tasks if their sum is the largest so far; return their utilities, (users,)."""
+        tasks = self.pairs.tasks(outcome)
+        utilities = self.program.per_user(self.program.utilities * tasks)
+        value = self._sum(utilities)
+        if value > self.value:
+            self.best, self.value = tasks, value
+        return utilities
+
+    def _sum(self, utilities: FloatArray) -> float:
+        return sum(float(self.goal.weights[n]) * self._g(float(utilities[n])) for n in self.has if utilities[n] > 0)
+
+    def _run(self, rows: Rows, maximise: dict[int, float]) -> Outcome:
         if self.deadline.left == 0.0:
             raise self.deadline.passed({})
-        outcome = self.rows.model(maximise, SETTINGS.tolerance_of_trees).run(self.deadline.left)
+        outcome = rows.model(maximise, SETTINGS.tolerance_of_trees).run(self.deadline.left)
         if outcome.status is Status.INFEASIBLE:
             raise NoSolution("no whole tasks obey the rules", {"infeasible": True})
         outcome = solved(outcome, self.deadline, {})
-        self.best = self.pairs.tasks(outcome)
         self.runs, self.iterations = self.runs + 1, self.iterations + outcome.iterations
-        self.gap = max(self.gap, outcome.gap if np.isfinite(outcome.gap) else 0.0)
         return outcome
 
     # Lines -----------------------------------------------------------------------------------------------------------------------
 
     def _g(self, utility: float) -> float:
+        alpha, parts = self.goal.alpha, np.float64(utility / self.scale)
+        with np.errstate(over="ignore", under="ignore"):
+            return float(np.log(parts)) if alpha == 1 else float(parts ** (1 - alpha) / (1 - alpha))
+
+    def _of(self, utilities: FloatArray) -> FloatArray:
+        """Return g of the utilities of users who can have something."""
+        return np.array([self._g(float(utilities[n])) for n in self.has])
+
+    def _utility_of(self, values: FloatArray) -> FloatArray:
+        """Return the utilities with these values of g; 0 where every utility has more."""
         alpha = self.goal.alpha
-        return float(np.log(utility)) if alpha == 1 else float(utility ** (1 - alpha) / (1 - alpha))
+        if alpha == 1:
+            return self.scale * np.exp(np.minimum(values, 700.0))
+        base = (1 - alpha) * values
+        with np.errstate(over="ignore", divide="ignore"):
+            return self.scale * np.where(base > 0, np.abs(base) ** (1 / (1 - alpha)), 0.0 if alpha < 1 else np.inf)
 
     def _gain(self, n: int, utility: float) -> float:
-        """Return what g gains from the smallest utility of a user beyond 0."""
+        """Return what g gains from the least utility of a user."""
         return self._g(utility) - self._g(float(self.least[n]))
 
     def _utility(self, n: int) -> dict[int, float]:
         mine = np.flatnonzero((self.program.pair_users == n) & (self.pairs.upper > 0))
         return {int(self.columns[p]): float(self.program.utilities[p]) for p in mine}
 
-    def _add_lines(self, n: int, at: float) -> None:
-        for slope, value in self._lines(n, at):
-            offset = value - slope * at
-            entries = {column: -slope * worth for column, worth in self._utility(n).items()}
-            self.rows.row(entries | {self.gains[n]: 1.0, self.has[n]: -offset}, upper=0.0)
-
     def _lines(self, n: int, at: float) -> Iterator[tuple[float, float]]:
-        """Yield the slope and the value, at a utility, of lines that touch g there or, of multiples, at its neighbours."""
+        """Yield the slope and the value at 0 of lines that touch the gain at a utility or, of multiples, at its neighbours."""
         if not self.even[n]:
-            yield at**-self.goal.alpha, self._gain(n, at)
+            slope = (at / self.scale) ** -self.goal.alpha / self.scale
+            yield slope, self._gain(n, at) - slope * at
             return
-        step = float(self.least[n])
+        step = float(self.unit[n])
         number = max(int(np.floor(at / step * (1 + FITS) + FITS)), 1)
         for k in (number - 1, number):
-            if k >= 1:
+            if k >= 1 and k * step >= self.least[n] * (1 - FITS):
                 slope = (self._g((k + 1) * step) - self._g(k * step)) / step
-                yield slope, self._gain(n, k * step) + slope * (at - k * step)
+                yield slope, self._gain(n, k * step) - slope * k * step

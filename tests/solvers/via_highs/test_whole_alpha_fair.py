@@ -85,7 +85,7 @@ def test_the_search_says_what_it_reached() -> None:
     program = fo.formulate(fo.Instance([[7]], [[1], [1]], weights=[1, 2]), "proportional", integral=True)
     found = solve_whole_alpha_fair(program, program.goal_as(AlphaFair), Deadline(None))
     assert found.x.tolist() == [2, 5]
-    assert found.bound == pytest.approx(np.log(2) + 2 * np.log(5))
+    assert found.gap == pytest.approx(0, abs=1e-9)
     with pytest.raises(fo.NoSolution, match="time limit"):
         solve_whole_alpha_fair(program, program.goal_as(AlphaFair), Deadline(0.0))
 
@@ -100,3 +100,40 @@ def test_what_divides_tasks_is_refused_with_what_to_use() -> None:
         fo.solve(pool, "psdsf", formulation="market", sharing="tdm", integral=True)
     with pytest.raises(fo.Unsupported, match="use highs"):
         fo.solve(pool, "proportional", integral=True, solver="cvxpy")
+
+
+@pytest.mark.parametrize(
+    ("size", "demands", "weights", "alpha"),
+    [
+        (1000, [2], [1], 5),
+        (11, [1], [1], 10),
+        (5, [1], [1], 20),
+        (1000, [1, 1], [1, 1], 2),
+        (200, [4, 3], [10, 2], 5),
+        (1000, [3, 1], [1, 3], 3),
+        (30, [1, 1], [1, 1], 10),
+        (10, [1, 1], [1, 1], 400),
+        (20_000, [1, 3], [1, 3], 1),
+        (20_000, [1, 3], [1, 3], 0.5),
+    ],
+)
+def test_many_tasks(size: int, demands: list[float], weights: list[float], alpha: float) -> None:
+    """Far from the first task g is nearly flat: what others gain there is told all the same, and no server is left idle."""
+    found = fo.solve(fo.Instance([[size]], [[demand] for demand in demands], weights=weights), "proportional", alpha=alpha, integral=True)
+    first = np.arange(1, size // demands[0] + 1.0)
+    rest = np.floor((size - first * demands[0]) / demands[1]) if len(demands) == 2 else np.ones(first.size)
+    first, rest = first[rest >= 1], rest[rest >= 1]
+
+    def lost(utilities: FloatArray) -> FloatArray:  # relative to what all would have with the tasks that are found
+        parts = utilities / found.tasks_per_user.min()
+        return -np.log(parts) if alpha == 1 else parts ** (1 - alpha) / (alpha - 1)
+
+    every = weights[0] * lost(first) + (weights[1] * lost(rest) if len(demands) == 2 else 0.0)
+    own = float(np.array(weights) @ lost(found.tasks_per_user))
+    assert own <= every.min() + 1e-8 * (sum(weights) if alpha == 1 else abs(own))
+
+
+def test_which_users_have_something_is_told_in_tasks() -> None:
+    """One of two users can have a task of half a unit of work: for alpha = 1 the lighter one loses less."""
+    pool = fo.Instance([[5]], [[3], [3]], weights=[2, 1])
+    assert fo.solve(pool, "proportional", integral=True, utility=[0.5, 0.5]).tasks_per_user.tolist() == [0, 1]
