@@ -10,7 +10,8 @@ Limits are kept by labels: `moved` renames what they name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -71,14 +72,26 @@ def _moved_amounts(amounts: Any, users: Mapping[str, Sequence[str]] | None, serv
 
 
 def by_name(instance: Instance) -> list[Limit]:
-    """Return the named limits of an instance with the names of their servers in the place of requirements."""
+    """Return the named limits of an instance with the names of their servers in the place of requirements.
+
+    Amounts are those of users and servers that they count: the name of another may become one of these.
+    """
     found = []
     for selection in instance.selections:
         limit = selection.limit
         if isinstance(limit.servers, str):
             limit = limit.replace(servers=[instance.servers[i] for i in np.flatnonzero(selection.servers)])
+        if limit.amounts is not None:
+            users = set(compress(instance.users, selection.users))
+            servers = set(compress(instance.servers, selection.servers))
+            amounts = {name: _within(amount, servers) for name, amount in limit.amounts.items() if name in users}
+            limit = limit.replace(amounts=amounts or {min(users): 0})
         found.append(limit)
     return found
+
+
+def _within(amount: Any, servers: Collection[str]) -> Any:
+    return {server: each for server, each in amount.items() if server in servers} if isinstance(amount, Mapping) else amount
 
 
 def with_somebody(limits: Sequence[Limit], instance: Instance, stay: BoolArray) -> list[Limit]:

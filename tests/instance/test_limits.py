@@ -148,3 +148,27 @@ def test_who_demands_nothing_needs_a_limit_on_every_server() -> None:
     for limit in (fo.Limit("five", 5, resource="resource-1"), fo.Limit("five", 5, servers=["server-1"])):
         with pytest.raises(fo.InvalidInstance, match="could run any number of tasks"):
             fo.Instance(**free, limits=[limit])
+
+
+def test_amounts_of_users_whom_a_limit_does_not_select_stay_out_where_users_merge() -> None:
+    """b is like a, and has an amount in a limit of a and c: a takes no part in its place, in floats and in fractions."""
+    three = fo.Instance([[9]], [[1]] * 3, users=["a", "b", "c"], limits=[fo.Limit("l", 2, amounts={"b": 1, "c": 1}, users=["a", "c"])])
+    np.testing.assert_allclose(fo.solve(three, "drfh").tasks_per_user, [3.5, 3.5, 2])
+    assert fo.solve(three, "drfh", exact=True).exact.tasks_per_user.tolist() == [Fraction(7, 2), Fraction(7, 2), 2]
+    assert fo.solve(three, "efficiency", exact=True).exact.tasks_per_user.sum() == 9
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_amounts_of_anybody_change_nothing_but_what_they_count(seed: int) -> None:
+    """The same limit with the amounts of its users and servers alone, and demands that differ in the eighth digit, so that nobody merges."""
+    rng = np.random.default_rng(seed)
+    users, servers = [f"u{n}" for n in range(5)], ["s0", "s1", "s2"]
+    selected, places = [u for u in users if rng.random() < 0.6] or ["u0"], [s for s in servers if rng.random() < 0.6] or ["s0"]
+    amounts = {u: {s: int(rng.integers(0, 3)) for s in servers} for u in users if rng.random() < 0.8} | {selected[0]: {places[0]: 1}}
+    own = {u: {s: a for s, a in each.items() if s in places} for u, each in amounts.items() if u in selected}
+    limit = fo.Limit("l", int(rng.integers(1, 5)), users=selected, servers=places, amounts=amounts)
+    alike = fo.Instance([[4]] * 3, [[1]] * 5, users=users, servers=servers, limits=[limit])
+    apart = alike.replace(demands=1 + 1e-9 * np.arange(5)[:, None], limits=[limit.replace(amounts=own)])
+    for notion in ("drfh", "proportional"):
+        found, expected = (fo.solve(instance, notion).tasks_per_user for instance in (alike, apart))
+        np.testing.assert_allclose(found, expected, atol=1e-6)

@@ -126,7 +126,7 @@ def test_many_tasks(size: int, demands: list[float], weights: list[float], alpha
 
     def lost(utilities: FloatArray) -> FloatArray:  # relative to what all would have with the tasks that are found
         parts = utilities / found.tasks_per_user.min()
-        return -np.log(parts) if alpha == 1 else parts ** (1 - alpha) / (alpha - 1)
+        return np.asarray(-np.log(parts) if alpha == 1 else parts ** (1 - alpha) / (alpha - 1))
 
     every = weights[0] * lost(first) + (weights[1] * lost(rest) if len(demands) == 2 else 0.0)
     own = float(np.array(weights) @ lost(found.tasks_per_user))
