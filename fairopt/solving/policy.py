@@ -88,6 +88,8 @@ def find(program: Program, engines: Sequence[Backend], tolerance: float, deadlin
         What the first engine raised, where no other engine found an answer within the tolerance.
     """
     if program.n_pairs == 0:
+        if (program.limits.bounds < 0).any():  # a rule asks for something where nobody can have anything
+            raise NoSolution("nothing is feasible", {"infeasible": True})
         return Found(Solution(np.empty(0), programs_solved=0), Certificate.combine([]), "", None, (), program)
     if not program.is_separate:
         return _find_within(program, engines, tolerance, deadline)

@@ -86,8 +86,8 @@ def points_near(program: ExactProgram, near: Solution, digits: int, deadline: De
         raise deadline.passed({})
     if not found:
         raise NoSolution(
-            "the optimum was found in floats, but floats do not show which pairs of users and servers hold something and which limits "
-            "have a price, so no more digits can be proved; leave exact out",
+            "floats do not show which pairs of users and servers hold something and which limits have a price at the optimum, so no digits "
+            "of it can be proved; leave exact out, or use a smaller alpha",
             {"tasks": near.x},
         )
     solutions = []

@@ -154,13 +154,15 @@ def test_amounts_of_users_whom_a_limit_does_not_select_stay_out_where_users_merg
     """b is like a, and has an amount in a limit of a and c: a takes no part in its place, in floats and in fractions."""
     three = fo.Instance([[9]], [[1]] * 3, users=["a", "b", "c"], limits=[fo.Limit("l", 2, amounts={"b": 1, "c": 1}, users=["a", "c"])])
     np.testing.assert_allclose(fo.solve(three, "drfh").tasks_per_user, [3.5, 3.5, 2])
-    assert fo.solve(three, "drfh", exact=True).exact.tasks_per_user.tolist() == [Fraction(7, 2), Fraction(7, 2), 2]
-    assert fo.solve(three, "efficiency", exact=True).exact.tasks_per_user.sum() == 9
+    exact = fo.solve(three, "drfh", exact=True).exact
+    assert exact is not None
+    assert exact.tasks_per_user.tolist() == [Fraction(7, 2), Fraction(7, 2), 2]
+    assert fo.solve(three, "efficiency", exact=True).tasks_per_user.sum() == 9
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_amounts_of_anybody_change_nothing_but_what_they_count(seed: int) -> None:
-    """The same limit with the amounts of its users and servers alone, and demands that differ in the eighth digit, so that nobody merges."""
+    """The same limit with the amounts of its own users and servers alone, and demands that differ a little, so that nobody merges."""
     rng = np.random.default_rng(seed)
     users, servers = [f"u{n}" for n in range(5)], ["s0", "s1", "s2"]
     selected, places = [u for u in users if rng.random() < 0.6] or ["u0"], [s for s in servers if rng.random() < 0.6] or ["s0"]

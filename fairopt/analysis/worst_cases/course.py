@@ -99,7 +99,7 @@ class Course:
         """Take a later state of a round."""
         self.stopped = self.stopped or round_.stopped
         self._begun[round_.number] = replace(round_, stopped="")
-        while (first := self._begun.get(self._summed)) is not None and first.is_over and first.tries == ROUND:
+        while (first := self._begun.get(self._summed)) is not None and first.is_over and (first.tries == ROUND or first.ends_all):
             self._tried, self._failed = self._tried + first.made, self._failed + first.failed
             if first.best is not None and (self._best is None or first.best.key > self._best.key):
                 self._best = first.best

@@ -73,7 +73,12 @@ class Round:
     @property
     def is_over(self) -> bool:
         """Has it tried all its instances, or found one than which none is worse?"""
-        return self.made >= self.tries or (self.best is not None and self.best.is_worst)
+        return self.made >= self.tries or self.ends_all
+
+    @property
+    def ends_all(self) -> bool:
+        """Has it found an instance than which none is worse?"""
+        return self.best is not None and self.best.is_worst
 
     def lost(self) -> Round:
         """Return what counts in its place if it has ended its worker: nothing was solved."""

@@ -222,3 +222,12 @@ def test_a_lost_cluster_leaves_what_was_tried(tmp_path: Path, monkeypatch: pytes
     seen: list[int] = []
     assert plain(fo.worst_case("drfh:worst-fit", **options, resume=tmp_path, done=lambda more, _: seen.append(more))) == whole
     assert seen[0] >= 4  # two rounds were begun, and one instance tried of each, three times
+
+
+def test_a_search_that_found_the_worst_has_nothing_more_to_try(tmp_path: Path) -> None:
+    """A regret of 1 ends a search; asked for more instances later, it is the same as if they had been asked for at once."""
+    options: dict[str, Any] = {"users": 2, "servers": 2, "resources": 1, "capacities": (1, 4), "seed": 0}
+    first = fo.worst_case("drfh:first-fit", **options, tries=50, resume=tmp_path)
+    more = fo.worst_case("drfh:first-fit", **options, tries=1000, resume=tmp_path)
+    assert plain(more) == plain(fo.worst_case("drfh:first-fit", **options, tries=1000))
+    assert first.tries == more.tries < 50

@@ -35,3 +35,11 @@ def test_a_time_limit_holds_before_the_goal_is_known() -> None:
     ruled = LAB.replace(rules=["x[a] <= 0.5 * x[b]"])
     with pytest.raises(fo.NoSolution):
         pose(ruled, Optimum(notion_of("proportional")), "rdm", Deadline(0.0))
+
+
+@pytest.mark.parametrize("integral", [False, True])
+def test_a_rule_that_asks_for_what_nobody_can_run_is_named(integral: bool) -> None:
+    """No user has an eligible server: there is no pair, and nothing is feasible."""
+    nowhere = fo.Instance([[4]], [[1]], eligibility=[[0]], users=["a"], rules=["x[a] >= 1"])
+    with pytest.raises(fo.NoSolution, match=r'the rule "x\[a\] >= 1" cannot be met'):
+        fo.solve(nowhere, "drfh", integral=integral)
