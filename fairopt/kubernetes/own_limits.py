@@ -1,8 +1,8 @@
 """Pods that are larger than all that their queue may hold, and gangs that are: none of them ever starts, and none has a part of the queue.
 
 Kueue admits all pods of a Workload together, or with ``minCount`` (partial admission) at least so many; Volcano and KAI start
-``minMember`` pods of a PodGroup together. Where a limit is 0, it closes the
-queue, and its pods stay, with nothing. Where quotas are of flavors, a pod takes one flavor, and a gang what all have together.
+``minMember`` pods of a PodGroup together. A limit of 0 closes its queue, whose pods stay, with nothing. Where quotas are of flavors, a pod
+takes one flavor, and a gang what all have together.
 """
 
 from __future__ import annotations

@@ -229,8 +229,8 @@ def best_found(instance: Instance, question: Optimum, sharing: Sharing, error: N
 
     It is feasible (checked), and not proved to be the best: its certificate says "best found". ``details`` has the ``value`` that it
     reaches (its smallest share; the total), a ``bound`` on what any can, and the ``gap`` (bound - value) / bound between them. Of a leximin
-    that is about the lowest level alone: a gap of 0 proves this level, and none above it. The tolerance of the
-    question is the largest relative excess over a limit that is accepted.
+    the gap is that of the lowest level: a gap of 0 proves this level, and none above it. The tolerance of the question is the largest
+    relative excess over a limit that is accepted.
 
     >>> from fairopt.solving import notion_of
     >>> instance = Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"])

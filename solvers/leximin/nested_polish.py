@@ -70,13 +70,6 @@ def _solved(
     """Return x, (pairs,), and the values of the stages, that solve the equations of these active sets."""
     limits, bounds = sp.csr_array(program.limits.matrix[rows][:, pairs]), program.limits.bounds[rows]
     of_agents, parents = sp.csr_array(below[:, pairs]), goal.parent[agents]
-    inner = np.flatnonzero(parents >= 0)
-    to_parents = sp.csr_array((np.ones(inner.size), (inner, parents[inner])), shape=(agents.size, goal.depth.size))
-
-    def parts(held: FloatArray) -> tuple[sp.csr_array, FloatArray]:
-        sums = np.asarray(of_agents @ held)
-        each = sp.csr_array(of_agents * held / np.where(sums > 0, sums, 1.0)[:, None])
-        return sp.csr_array(each[agents] - to_parents @ each), sums
 
     def missing(held: FloatArray, told: FloatArray) -> FloatArray:
         sums = np.asarray(of_agents @ held)
@@ -84,7 +77,10 @@ def _solved(
         return np.concatenate([1 - (limits @ held) / bounds, np.log(goal.weight[agents] * above * told[stage_of] / sums[agents])])
 
     y, t = x[pairs], values
-    equations = sp.csr_array(sp.vstack([sp.csr_array(limits * y) / bounds[:, None], parts(y)[0]]))
+    sums, inner = np.asarray(of_agents @ y), np.flatnonzero(parents >= 0)
+    parts = sp.csr_array(of_agents * y / np.where(sums > 0, sums, 1.0)[:, None])  # of what each agent has
+    to_parents = sp.csr_array((np.ones(inner.size), (inner, parents[inner])), shape=(agents.size, goal.depth.size))
+    equations = sp.csr_array(sp.vstack([sp.csr_array(limits * y) / bounds[:, None], sp.csr_array(parts[agents] - to_parents @ parts)]))
     of_stages = sp.csr_array((np.ones(agents.size), (rows.size + np.arange(agents.size), stage_of)), (equations.shape[0], values.size))
     system = LeastChange.of(equations, of_stages)
     if system is None:

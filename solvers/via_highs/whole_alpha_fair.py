@@ -152,8 +152,7 @@ class _Search:
                     entries = {column: -part * slope * worth for column, worth in utility.items()}
                     rows.row(entries | {gains[n]: 1.0, has: -part * value}, upper=0.0)
         outcome = self._run(rows, maximise)
-        bound = outcome.bound if np.isfinite(outcome.bound) else 0.0  # of a program without users
-        self.bound = bound * unit
+        self.bound = outcome.bound * unit
         utilities = self._keep(outcome)
         added = False
         for n, gain in gains.items():

@@ -55,7 +55,7 @@ def solve_whole_guarantees(program: Program, goal: TreeFilling, deadline: Deadli
         keeping = _Keeping(first, deadline, branch_and_cut)
     except NoSolution:
         if deadline.left == 0.0:
-            raise deadline.passed(first._best_known()) from None
+            raise deadline.passed(first.best_known()) from None
         raise
     kept = found if keeping.has_best_parts(found.x) else keeping.solve()
     runs, iterations = first.runs + keeping.runs, first.iterations + keeping.iterations
@@ -165,8 +165,8 @@ class _Keeping(Filling):
             least[k] = min(*of_a_task, float(self.most[k]), np.inf) / self.units[k]
         return least
 
-    def _best_known(self) -> dict[str, object]:
-        return self.first._best_known() if self.looking or not self.parts else super()._best_known()
+    def best_known(self) -> dict[str, object]:
+        return self.first.best_known() if self.looking or not self.parts else super().best_known()
 
     def _add(self, part: Part) -> PartModel:
         """Add a part, in which nobody has more than in its completion."""

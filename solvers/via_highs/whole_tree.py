@@ -207,7 +207,7 @@ class Filling:
 
     def _run(self, rows: Rows, maximise: dict[int, float]) -> None:
         """Solve a program and keep its point."""
-        known = self._best_known()
+        known = self.best_known()
         if self.deadline.left == 0.0:
             raise self.deadline.passed(known)
         highs = rows.model(maximise, SETTINGS.tolerance_of_trees)
@@ -229,7 +229,7 @@ class Filling:
             self.known.append(x)
         self.best, self.point = self.known[-1], outcome.x
 
-    def _best_known(self) -> dict[str, object]:
+    def best_known(self) -> dict[str, object]:
         """Return what is known where the time is up: tasks that fit, and the smallest stop time of the first part with a bound of it.
 
         The point of an early part leaves much of the cluster idle. Before the last part, divisible tasks rounded down are better.

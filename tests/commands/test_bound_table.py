@@ -29,7 +29,7 @@ def test_use_bound_price_and_state(tmp_path: Path) -> None:
     assert ["ansys", "shared", "3", "at", "most", "3", "0.333", "reached"] in rows
     assert ["most", "limit", "5", "tasks", "at", "most", "5", "tasks", "0.0833", "reached"] in rows
     assert ["x[ben]", ">=", "x[ann]", "rule", "5", "at", "least", "3"] in rows
-    assert "reached: nothing is left of it. Of a rule: both sides are equal." in text
+    assert "reached: all of the bound is used; the two sides of a rule are equal." in text
     assert "used, bound: of a rule its two sides, without terms below 0." in text
     assert "price (dual)" in text
 

@@ -229,7 +229,7 @@ def worst_in_box(
         "where": list(asked.where), "measure": measure, "bound": asked.bound, "gap": asked.gap, "integral": asked.integral,
         "seed": asked.seed, "tries": asked.tries, "time_limit_s": asked.time_limit, "exact": asked.exact,
     }  # fmt: skip
-    asked_of_file = {word: question[word] for word in ("vary", "where", "measure")} | {
+    asked_of_file = {"search": "in the box of a cluster"} | {word: question[word] for word in ("vary", "where", "measure")} | {
         "schedule": subject.name if asked.resume is None else identity(heuristic), **identity_of_notion(notion, chosen, options),
         "cluster": cluster.to_dict(),
     } | ({} if asked.bound else {"seed": asked.seed, "whole tasks": whole})  # fmt: skip

@@ -330,6 +330,7 @@ def worst_case(
     deadline = None if time_limit is None else time.time() + time_limit  # wall clock: all processes share it
     course = Course(Rounds(objective, size, seed, local, deadline), tries)
     asked_of_file = {
+        "search": "among random instances",
         "schedule": schedule if resume is None else identity(schedule), "users": users, "servers": servers, "resources": resources,
         "capacities": capacities, "demands": demands, "vary": sorted(vary), "measure": measure, "whole tasks": objective.whole,
         "seed": seed, "local": local, **identity_of_notion(notion, chosen, options),

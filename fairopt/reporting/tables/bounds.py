@@ -42,7 +42,7 @@ def bound_blocks(allocation: Allocation, *, everything: bool = False) -> Iterato
     rules = any(each.kind == "rule" for each in shown)
     lines = ["used, bound: of a rule its two sides, without terms below 0."] if rules else []
     if any(each.reached for each in shown):
-        lines.append("reached: nothing is left of it." + (" Of a rule: both sides are equal." if rules else ""))
+        lines.append("reached: all of the bound is used" + ("; the two sides of a rule are equal." if rules else "."))
     if any(each.price is not None for each in shown):
         lines.append(PRICE)
     yield from ["\n".join(lines)] if lines else []

@@ -9,7 +9,7 @@ import pytest
 
 import fairopt as fo
 from fairopt.certificate import certify
-from fairopt.program import Nested
+from fairopt.program import Nested, Solution
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.nested_polish import polish_nested
 from fairopt.solvers.via_highs.nested import solve_nested
@@ -36,15 +36,20 @@ def departments(seed: int, users: int, servers: int) -> fo.Instance:
     )
 
 
+def solved(instance: fo.Instance) -> tuple[fo.Program, Nested, Solution]:
+    """The program of a nested tree, its goal, and the answer of linear programs."""
+    program = fo.formulate(instance, "drfh", tree="nested")
+    assert isinstance(program.goal, Nested)
+    return program, program.goal, solve_nested(program, program.goal, Deadline(None))
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_as_in_fractions(seed: int) -> None:
     """From an answer that is wrong in the eighth digit to that of fractions."""
     instance = departments(seed, 8, 3)
-    program = fo.formulate(instance, "drfh", tree="nested")
-    assert isinstance(program.goal, Nested)
-    found = solve_nested(program, program.goal, Deadline(None))
+    program, goal, found = solved(instance)
     noise = 1 + 1e-8 * np.random.default_rng(seed).standard_normal(program.n_pairs)
-    polished = polish_nested(program, program.goal, replace(found, x=found.x * noise))
+    polished = polish_nested(program, goal, replace(found, x=found.x * noise))
     assert polished is not None
     exact = fo.solve(instance, "drfh", tree="nested", exact=True).tasks_per_user
     assert np.bincount(program.pair_users, weights=polished.x) == pytest.approx(exact, rel=1e-10, abs=1e-10)
@@ -55,10 +60,8 @@ def test_as_in_fractions(seed: int) -> None:
 def test_what_departments_keep_is_dear(seed: int) -> None:
     """A hundred users of departments, whose levels a solver alone does not find to eight digits."""
     instance = departments(seed, 100, 12)
-    program = fo.formulate(instance, "drfh", tree="nested")
-    assert isinstance(program.goal, Nested)
-    rough = solve_nested(program, program.goal, Deadline(None))
-    polished = polish_nested(program, program.goal, rough)
+    program, goal, rough = solved(instance)
+    polished = polish_nested(program, goal, rough)
     assert polished is not None
     assert certify(program, polished).worst <= 1e-8
     assert fo.solve(instance, "drfh", tree="nested").certificate.worst <= 1e-8
@@ -66,8 +69,5 @@ def test_what_departments_keep_is_dear(seed: int) -> None:
 
 def test_equations_without_an_answer() -> None:
     """Nobody has anything: there is nothing to polish."""
-    instance = departments(0, 8, 3)
-    program = fo.formulate(instance, "drfh", tree="nested")
-    assert isinstance(program.goal, Nested)
-    found = solve_nested(program, program.goal, Deadline(None))
-    assert polish_nested(program, program.goal, replace(found, x=np.zeros(program.n_pairs))) is None
+    program, goal, found = solved(departments(0, 8, 3))
+    assert polish_nested(program, goal, replace(found, x=np.zeros(program.n_pairs))) is None
