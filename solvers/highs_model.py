@@ -21,7 +21,9 @@ from fairopt.wording import did_you_mean
 
 __all__ = [
     "DUAL_SIMPLEX",
+    "FINEST",
     "PRIMAL_SIMPLEX",
+    "REFINED",
     "HighsModel",
     "Outcome",
     "Status",
@@ -32,6 +34,8 @@ __all__ = [
 ]
 
 DUAL_SIMPLEX, PRIMAL_SIMPLEX = 1, 4  # HiGHS's numbers, as values of ``simplex_strategy``
+FINEST = 1e-10  # the smallest tolerance that HiGHS takes, for points and for prices
+REFINED = 1e5  # by how much smaller a refinement makes it
 
 
 @cache
@@ -143,7 +147,7 @@ class HighsModel:
 
     maximise cost @ x  subject to  row_lower <= matrix @ x <= row_upper,  lower <= x <= upper.
 
-    HiGHS has absolute tolerances, of 1e-10 at least. With ``magnified`` = M, HiGHS solves for M x and M times the prices, so that the
+    HiGHS has absolute tolerances, of ``FINEST`` at least. With ``magnified`` = M, HiGHS solves for M x and M times the prices, so that the
     tolerances of x and of the prices are M times smaller. If M is a power of 2, this adds no rounding. Not for whole numbers.
     """
 
@@ -191,9 +195,9 @@ class HighsModel:
         self._is_limited = False  # has a time limit been set?
         self.set_options(
             output_flag=False,
-            primal_feasibility_tolerance=max(tolerance, 1e-10),
-            dual_feasibility_tolerance=max(tolerance, 1e-10),
-            mip_feasibility_tolerance=max(tolerance, 1e-10),
+            primal_feasibility_tolerance=max(tolerance, FINEST),
+            dual_feasibility_tolerance=max(tolerance, FINEST),
+            mip_feasibility_tolerance=max(tolerance, FINEST),
             small_matrix_value=1e-12,
             mip_rel_gap=0.0,
             mip_abs_gap=0.0,
@@ -203,6 +207,16 @@ class HighsModel:
             self._kept.add(name)
         if self._highs.passModel(lp) == highspy.HighsStatus.kError:
             raise FairoptError("HiGHS refused the model; this is a fault of fairopt: please report the instance")
+
+    @classmethod
+    def within(cls, cost: FloatArray, matrix: sp.csr_array | sp.csc_array, right: FloatArray) -> HighsModel:
+        """Return the model that maximises cost @ x subject to matrix @ x <= right, x >= 0, to the finest tolerance.
+
+        >>> HighsModel.within(np.array([1.0, 2.0]), sp.csr_array([[1.0, 1.0], [0.0, 1.0]]), np.array([3.0, 1.0])).run(np.inf).x
+        array([2., 1.])
+        """
+        n, rows = cost.size, right.size
+        return cls(cost, np.zeros(n), np.full(n, np.inf), matrix, np.full(rows, -np.inf), right, tolerance=FINEST)
 
     def set_options(self, **options: object) -> None:
         """Set HiGHS options by name."""
@@ -369,7 +383,7 @@ class HighsModel:
         """Return one value of what HiGHS says of the last run; ``getInfo`` reads all of them, which is slower."""
         return self._highs.getInfoValue(name)[1]
 
-    def refine(self, outcome: Outcome, time_limit: float, factor: float = 1e5, of_prices: float = 1.0) -> Outcome:
+    def refine(self, outcome: Outcome, time_limit: float, factor: float = REFINED, of_prices: float = 1.0) -> Outcome:
         """Solve an LP again for the correction of its last point, so that tolerances are those of a model magnified by ``factor`` in all.
 
         With x = x0 + d / factor the bounds of d are factor * (bounds - x0) and factor * (row bounds - A x0); the basis stays. Costs

@@ -16,7 +16,7 @@ from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import ROUNDING
 from fairopt.program.agents import AgentProgram
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_model import PRIMAL_SIMPLEX, HighsModel, Outcome, Status, solved
+from fairopt.solvers.highs_model import FINEST, PRIMAL_SIMPLEX, REFINED, HighsModel, Outcome, Status, solved
 from fairopt.solvers.leximin.floors import AgentLevel
 
 __all__ = ["AgentPrograms"]
@@ -93,14 +93,14 @@ class AgentPrograms:
                 matrix,
                 np.concatenate([np.full(self.bounds.size, -np.inf), begin * (1 - slack)]),
                 np.concatenate([self.upper, np.full(begin.size, np.inf)]),
-                tolerance=1e-10,
+                tolerance=FINEST,
             )
             if basis is not None:
                 model.basis = basis
                 model.set_options(simplex_strategy=PRIMAL_SIMPLEX)
             outcome = model.run(self.deadline.left)
             if outcome.status is Status.OPTIMAL:
-                outcome = model.refine(outcome, self.deadline.left, of_prices=1e5)
+                outcome = model.refine(outcome, self.deadline.left, of_prices=REFINED)
                 self.basis = model.basis
             self.programs, self.iterations = self.programs + 1, self.iterations + outcome.iterations
             if outcome.status in (Status.OPTIMAL, Status.TIME_LIMIT):

@@ -86,14 +86,18 @@ class Scaled:
         return x
 
 
-def shares_of_users(program: Program, scaled: Scaled) -> tuple[sp.csr_array, IntArray, FloatArray]:
-    """Return the rows s[n] / reach[n] of the users who can have something, these users, and the reach of all, (users,)."""
-    users, per_share = program.pair_users[scaled.columns], program.utilities[scaled.columns] * scaled.scale
-    reach = np.bincount(users, weights=per_share, minlength=len(program.users)).astype(np.float64)
+def shares_of_users(scaled: Scaled, per_task: FloatArray) -> tuple[sp.csr_array, IntArray, FloatArray]:
+    """Return the rows s[n] / reach[n] of the users who can have something, these users, and the reach of all, (users,).
+
+    ``per_task``, (pairs,), is what a task adds to s: `Program.utilities`, or `Program.worth`.
+    """
+    program = scaled.program
+    users, per_column = program.pair_users[scaled.columns], per_task[scaled.columns] * scaled.scale
+    reach = np.bincount(users, weights=per_column, minlength=len(program.users)).astype(np.float64)
     members: IntArray = np.flatnonzero(reach > 0)
     place = np.full(reach.size, -1)
     place[members] = np.arange(members.size)
-    entries = per_share / reach[users], (place[users], np.arange(users.size))
+    entries = per_column / reach[users], (place[users], np.arange(users.size))
     return sp.csr_array(entries, shape=(members.size, users.size)), members, reach
 
 
@@ -106,23 +110,17 @@ def _total(scaled: Scaled, solve: LinearProgram) -> Solution:
 
 def _levels(scaled: Scaled, solve: LinearProgram, deadline: Deadline) -> Solution:
     program = scaled.program
-    users, per_level = program.pair_users[scaled.columns], program.worth[scaled.columns] * scaled.scale
-    reach = np.bincount(users, weights=per_level, minlength=len(program.users))
-    members = np.flatnonzero(reach > 0)
-    place = np.full(reach.size, -1)
-    place[members] = np.arange(members.size)
-    entries = per_level / reach[users], (place[users], np.arange(users.size))
-    own = sp.csr_array(entries, shape=(members.size, users.size))  # s[n] in parts of what n could have alone
+    own, members, reach = shares_of_users(scaled, program.worth)
     unit = float(reach[members].min(initial=np.inf)) / max(members.size, 1) ** 0.5 if members.size else 1.0
     rising, level = np.ones(members.size, bool), np.zeros(members.size)
-    stages, y = list[Stage](), np.zeros(users.size)
+    stages, y = list[Stage](), np.zeros(scaled.columns.size)
     while rising.any():
         if deadline.left == 0.0:
             raise deadline.passed(final_levels(program, stages))
         rate = np.where(rising, unit / reach[members], 0.0)
         matrix = sp.block_array([[scaled.matrix, None], [-own, sp.csr_array(rate[:, None])]], format="csr")
         right = np.concatenate([scaled.right, -level / reach[members]])
-        z, prices = solve(np.append(np.zeros(users.size), 1.0), matrix, right)
+        z, prices = solve(np.append(np.zeros(y.size), 1.0), matrix, right)
         y, t = z[:-1], float(z[-1]) * unit
         pays = np.maximum(prices[scaled.size.size :], 0.0) * rate  # of those who rise they sum to 1
         clearly = rising & (pays >= SETTINGS.clearly_paying / int(rising.sum()))

@@ -51,7 +51,7 @@ class _Levels:
     def __init__(self, program: Program, goal: TreeGoal, solve: LinearProgram, deadline: Deadline) -> None:
         self.program, self.goal, self.solve, self.deadline = program, goal, solve, deadline
         self.scaled = Scaled.of(program)
-        self.own, self.members, self.reach = shares_of_users(program, self.scaled)
+        self.own, self.members, self.reach = shares_of_users(self.scaled, program.utilities)
         self.open = program.largest() > 0
         self.programs = 0
 
@@ -83,7 +83,7 @@ class _Levels:
 def _least(program: Program, shares: FloatArray, solve: LinearProgram) -> FloatArray:
     """Return a point in which users have these shares, (users,), and no more beyond them, in all, than rules force."""
     scaled = Scaled.of(program)
-    own, members, reach = shares_of_users(program, scaled)
+    own, members, reach = shares_of_users(scaled, program.utilities)
     least: FloatArray = shares[members] / reach[members]
     cost = -np.asarray(own.sum(axis=0), float).ravel()
     z, _ = solve(cost, sp.csr_array(sp.vstack([scaled.matrix, -own])), np.append(scaled.right, -least))

@@ -94,7 +94,7 @@ def _basis(costs: Sequence[fmpq], rows: Sequence[list[tuple[int, fmpq]]], sides:
     if not all(np.isfinite(array).all() for array in (matrix.data, upper, cost)):
         return slacks
     try:
-        model = HighsModel(cost, np.zeros(n), np.full(n, np.inf), matrix, np.full(m, -np.inf), upper, tolerance=1e-10)
+        model = HighsModel.within(cost, matrix, upper)
         outcome = model.run(deadline.left)
         chosen, basic = model.basic()
     except FairoptError as error:

@@ -29,7 +29,7 @@ from fairopt.instance.tolerances import TINY
 from fairopt.program.agents import AgentProgram
 from fairopt.program.exact import ExactProgram
 from fairopt.solvers.backend import Deadline, Status
-from fairopt.solvers.highs_model import PRIMAL_SIMPLEX, HighsModel
+from fairopt.solvers.highs_model import FINEST, PRIMAL_SIMPLEX, HighsModel
 from fairopt.solvers.rational.settings import SETTINGS
 from fairopt.solvers.rational.simplex import InfeasibleError, RationalProgram
 from fairopt.solvers.rational.systems import Column, common_denominator
@@ -238,7 +238,7 @@ class LevelPrograms:
             return [], 0.0
         n = self.n + 1
         upper = np.concatenate([self._upper, np.full(begin.size, np.inf)])
-        model = HighsModel(np.append(np.zeros(self.n), 1.0), np.zeros(n), np.full(n, np.inf), matrix, lower, upper, tolerance=1e-10)
+        model = HighsModel(np.append(np.zeros(self.n), 1.0), np.zeros(n), np.full(n, np.inf), matrix, lower, upper, tolerance=FINEST)
         if self.begun:
             structural = np.array([j for j in self.basis if j < n], np.int64)
             slack = {j - n for j in self.basis if j >= n}

@@ -183,7 +183,7 @@ def _ruled(solver: Solver, program: Program, tolerance: float, deadline: Deadlin
 def _ruled_worths(solver: Solver, program: Program, goal: AlphaFair | Tradeoff, deadline: Deadline) -> Solution:
     """Solve a program with rules at alpha = 1, and then its goal in units of that answer; a polish gives the last digits."""
     cp, scaled = solver.cp, Scaled.of(program)
-    own, members, reach = shares_of_users(program, scaled)
+    own, members, reach = shares_of_users(scaled, program.utilities)
     y = cp.Variable(scaled.columns.size, nonneg=True)
     rows = scaled.matrix @ y <= scaled.right
     weights, unit = goal.weights[members], np.ones(members.size)

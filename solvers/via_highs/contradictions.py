@@ -63,7 +63,5 @@ def _excess(matrix: sp.csr_array, right: FloatArray, rows: IntArray, deadline: D
     columns = matrix.shape[1]
     whole = sp.csr_array(sp.hstack([matrix[rows], -sp.eye_array(rows.size)]))
     cost = np.concatenate([np.zeros(columns), -np.ones(rows.size)])
-    n = cost.size
-    model = HighsModel(cost, np.zeros(n), np.full(n, np.inf), whole, np.full(rows.size, -np.inf), right[rows], tolerance=1e-10)
-    outcome = solved(model.run(deadline.left), deadline, {})
+    outcome = solved(HighsModel.within(cost, whole, right[rows]).run(deadline.left), deadline, {})
     return float(np.maximum(outcome.x[columns:], 0.0).sum()), np.maximum(outcome.row_duals, 0.0)

@@ -184,7 +184,7 @@ def _sifted(program: Program, tolerance: float, deadline: Deadline, _: Solution 
 
 def _total(program: Program, _: Total, __: float, deadline: Deadline) -> Solution:
     """One LP, in the variables y = x / largest. What keeps them below 1 is the limits, so that the limits have all the prices."""
-    from fairopt.solvers.highs_model import HighsModel, solved
+    from fairopt.solvers.highs_model import FINEST, HighsModel, solved
 
     largest = program.largest()
     limits = program.limits
@@ -199,7 +199,7 @@ def _total(program: Program, _: Total, __: float, deadline: Deadline) -> Solutio
         sp.csc_array(matrix),
         np.full(bounds.size, -np.inf),
         np.ones(bounds.size),
-        tolerance=1e-10,
+        tolerance=FINEST,
     )
     outcome = solved(model.run(deadline.left), deadline, {})
     prices = np.maximum(outcome.row_duals, 0.0) * unit / bounds

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
 from fairopt.program.sparse_rows import selected
-from fairopt.solvers.highs_model import HighsModel
+from fairopt.solvers.highs_model import FINEST, HighsModel
 from fairopt.solvers.leximin.levels import Course
 from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.settings import SETTINGS
@@ -89,7 +89,7 @@ class LevelModel:
             matrix,
             np.concatenate([np.full(rows.size, -np.inf), lower[present]]),
             np.concatenate([np.maximum(1 - problem.taken, 0.0), np.full(present.size, np.inf)]),
-            tolerance=1e-10,
+            tolerance=FINEST,
             magnified=SETTINGS.magnified,
         )
         by_column = sp.csr_array(use.T)

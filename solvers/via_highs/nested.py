@@ -17,15 +17,13 @@ from fairopt.errors import NoSolution
 from fairopt.instance.tolerances import ROUNDING
 from fairopt.program import LimitKind, Nested, Program, Solution, Stage
 from fairopt.solvers.backend import Deadline, Status
-from fairopt.solvers.highs_model import HighsModel, solved
+from fairopt.solvers.highs_model import FINEST, REFINED, HighsModel, solved
 from fairopt.solvers.leximin.levels import exactly
 from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["solve_nested"]
 
 _RELAXED = (1e-10, 1e-9, 1e-8)  # parts of what settled agents keep, where HiGHS finds nothing feasible
-
-_SHARPER = 1e5  # by how much smaller the tolerance of prices is, where x cannot be refined
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +74,7 @@ def solve_nested(program: Program, goal: Nested, deadline: Deadline, small: bool
                     matrix,
                     np.concatenate([np.full(bounds.size, -np.inf), owed / size * (1 - slack)]),
                     np.concatenate([upper, np.full(reach.size, np.inf)]),
-                    tolerance=1e-10,
+                    tolerance=FINEST,
                 )
                 outcome = model.run(deadline.left)
                 if outcome.status in (Status.OPTIMAL, Status.TIME_LIMIT) or not stages:
@@ -86,7 +84,7 @@ def solve_nested(program: Program, goal: Nested, deadline: Deadline, small: bool
             first = solved(outcome, deadline, _final(program, goal, stages))
             outcome = model.refine(first, deadline.left)
             if outcome.x is first.x:  # all that settled agents keep is out of reach by rounding: refine the prices alone
-                outcome = model.refine(first, deadline.left, factor=1.0, of_prices=_SHARPER)
+                outcome = model.refine(first, deadline.left, factor=1.0, of_prices=REFINED)
             programs, iterations = programs + 1, iterations + outcome.iterations
             y = np.maximum(outcome.x[:-1], 0.0)
             if not ruled.any():  # else less of y may be infeasible

@@ -38,7 +38,7 @@ from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.tolerances import CERTIFIED, NOTHING, TINY
 from fairopt.program import LimitKind, Program
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_model import PRIMAL_SIMPLEX, HighsModel, Outcome, Status, solved
+from fairopt.solvers.highs_model import FINEST, PRIMAL_SIMPLEX, HighsModel, Outcome, Status, solved
 from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["Pareto", "pareto_frontier"]
@@ -151,7 +151,7 @@ class _Search:
             sp.csc_array(matrix),
             np.concatenate([np.full(rows.size, -np.inf), np.zeros(members.size)]),
             np.concatenate([self.bounds, np.full(members.size, np.inf)]),
-            tolerance=1e-10,
+            tolerance=FINEST,
         )
         self.model.set_options(simplex_strategy=PRIMAL_SIMPLEX)  # a new goal leaves the basis feasible
         self.total_unit = float(self.best(1.0, 0.0)[0])

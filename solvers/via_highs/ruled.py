@@ -12,7 +12,7 @@ from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import CERTIFIED
 from fairopt.program import Program, Solution
 from fairopt.solvers.backend import Deadline, Status
-from fairopt.solvers.highs_model import HighsModel, solved
+from fairopt.solvers.highs_model import REFINED, HighsModel, solved
 from fairopt.solvers.leximin.ruled_tree import solve_by_programs
 
 __all__ = ["solve_ruled"]
@@ -30,22 +30,13 @@ def solve_ruled(program: Program, deadline: Deadline, tolerance: float = CERTIFI
 
     def solve(cost: FloatArray, matrix: sp.csr_array, right: FloatArray) -> tuple[FloatArray, FloatArray]:
         nonlocal iterations
-        n = cost.size
-        for slack in (0.0, _ROUNDING):  # levels are known to rounding
-            bounds = right + slack * np.abs(right)
-            model = HighsModel(cost, np.zeros(n), np.full(n, np.inf), matrix, np.full(right.size, -np.inf), bounds, tolerance=1e-10)
-            first = model.run(deadline.left)
-            if first.status is Status.INFEASIBLE:
-                raise NoSolution("nothing is feasible", {"infeasible": True})
-            outcome = model.refine(solved(first, deadline, {}), deadline.left, of_prices=_SHARPER)
-            if outcome is not first:
-                break
+        model = HighsModel.within(cost, matrix, right)
+        first = model.run(deadline.left)
+        if first.status is Status.INFEASIBLE:
+            raise NoSolution("nothing is feasible", {"infeasible": True})
+        outcome = model.refine(solved(first, deadline, {}), deadline.left, of_prices=REFINED)
         iterations += outcome.iterations
         return np.maximum(outcome.x, 0.0), np.maximum(outcome.row_duals, 0.0)
 
     found = solve_by_programs(program, solve, tolerance, deadline)
     return replace(found, iterations=found.iterations + iterations)
-
-
-_ROUNDING = 1e-13
-_SHARPER = 1e5

@@ -27,7 +27,7 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program import Feature, Leximin, LimitKind, Program, Solution, Stage
 from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline, Status, final_levels
-from fairopt.solvers.highs_model import HighsModel, Outcome, solved
+from fairopt.solvers.highs_model import FINEST, HighsModel, Outcome, solved
 from fairopt.solvers.leximin.levels import Course, NotConverged, Proof, Together, settle_below, solve_levels
 from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.levels import CappedLevels, Tried
@@ -302,7 +302,7 @@ class _SplitLP:
             sp.csc_array(sp.hstack([matrix, sp.csc_array(theta[:, None])])),
             np.concatenate([lowest, np.where(rises, 0.0, 1.0)]),
             np.concatenate([1 - problem.use @ constant, np.ones(limited.size), np.full(split.size, np.inf)]),
-            tolerance=1e-10,
+            tolerance=FINEST,
         )
         return cls(columns, constant, multiple, model)
 

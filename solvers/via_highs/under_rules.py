@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from fairopt.instance import BoolArray
 from fairopt.program import Program
 from fairopt.solvers.backend import Deadline, Status
-from fairopt.solvers.highs_model import HighsModel
+from fairopt.solvers.highs_model import FINEST, HighsModel
 from fairopt.solvers.leximin.ruled import Scaled, shares_of_users
 
 __all__ = ["able_users"]
@@ -38,7 +38,7 @@ def able_users(program: Program, deadline: Deadline | None = None) -> BoolArray:
     """
     deadline = Deadline(None) if deadline is None else deadline
     scaled = Scaled.of(program)
-    own, members, _ = shares_of_users(program, scaled)
+    own, members, _ = shares_of_users(scaled, program.utilities)
     able, left = np.zeros(len(program.users), bool), np.arange(members.size)
     width, rows = scaled.columns.size, scaled.right.size
     while left.size:
@@ -51,7 +51,7 @@ def able_users(program: Program, deadline: Deadline | None = None) -> BoolArray:
             matrix,
             np.full(rows + left.size, -np.inf),
             np.append(scaled.right, np.zeros(left.size)),
-            tolerance=1e-10,
+            tolerance=FINEST,
         )
         outcome = model.run(deadline.left)
         if outcome.status is Status.TIME_LIMIT:

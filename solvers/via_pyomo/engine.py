@@ -24,7 +24,7 @@ from fairopt.errors import FairoptError, NoSolution, Unsupported
 from fairopt.instance import FloatArray
 from fairopt.program import Alternative, Disjunctive, Feature, Program, Solution, Total
 from fairopt.solvers.backend import Backend, Deadline, Status, nothing_to_solve
-from fairopt.solvers.highs_model import HighsModel, solved
+from fairopt.solvers.highs_model import FINEST, HighsModel, solved
 from fairopt.solvers.via_pyomo import model as pyomo_model
 from fairopt.solvers.via_pyomo import running
 from fairopt.solvers.via_pyomo.levels import solve_filling, solve_levels
@@ -198,7 +198,7 @@ def _exactly(program: Program, goal: Disjunctive, chosen: list[int], point: Floa
     if program.integral:
         low[:n] = high[:n] = np.round(point[:n])
     cost = np.concatenate([goal.preference, np.zeros(goal.auxiliary_upper.size)])
-    model = HighsModel(cost, low, high, matrix, lower, upper, tolerance=1e-10)
+    model = HighsModel(cost, low, high, matrix, lower, upper, tolerance=FINEST)
     outcome = model.run(deadline.left)
     if outcome.status is Status.FAILED:  # that says nothing of the choice: once more, from no basis
         model.forget()
