@@ -39,23 +39,11 @@ from scipy.sparse.linalg import splu
 
 from fairopt.instance import FloatArray, IntArray
 from fairopt.program import AlphaFair, Program, Solution, Tradeoff
+from fairopt.solvers.active_sets.settings import UNDER_RULES
 from fairopt.solvers.leximin.ruled import Scaled
 from fairopt.solvers.structure.boundary import length
 
 __all__ = ["polish_along_powers", "polish_ruled"]
-
-_STEPS = 150
-_STALLED = 20  # steps without a better point
-_TO_THE_BOUNDARY = 0.99
-_EXACT = 1e-14  # residual of an exact answer
-_NEAR = 1e-6  # residual of an answer that is worth a check
-_ROUNDING = 1e-15  # of the terms of a sum
-_REGULAR = 1e-12  # in the corner of the equations
-_REFINEMENTS = 3
-_PIVOT = 0.01  # of the largest number of a column: a smaller number on the diagonal is no pivot
-_NEXT_POWER = 1.25  # times the power before; its root where the steps do not reach that optimum
-_LEAST_NEXT_POWER = 1.01
-_LEAST = 1e-4  # with which slacks, columns and prices begin, in units of their own
 
 
 def polish_ruled(program: Program, solution: Solution) -> Solution | None:
@@ -74,7 +62,7 @@ def polish_ruled(program: Program, solution: Solution) -> Solution | None:
     some, user = np.unique(users, return_inverse=True)
     y = np.maximum(solution.x[scaled.columns] / scaled.scale, 0.0)
     utilities = program.utilities[scaled.columns] * scaled.scale
-    unit = np.bincount(user, weights=utilities * np.maximum(y, _LEAST))
+    unit = np.bincount(user, weights=utilities * np.maximum(y, UNDER_RULES.least))
     v = sp.csr_array((utilities / unit[user], (np.arange(user.size), user)), shape=(user.size, some.size))
     log_weight = np.log(goal.weights[some]) + (1 - goal.power) * np.log(unit)
     weight = np.exp(log_weight - log_weight.max())
@@ -82,7 +70,7 @@ def polish_ruled(program: Program, solution: Solution) -> Solution | None:
     rows = _Rows.of(scaled.matrix, scaled.right)
     with np.errstate(all="ignore"):
         worth = _Worth(weight, goal.power) if total is None else _Worth(weight, goal.power, goal.efficiency, total)
-        found = _Steps(scaled.matrix[rows.limits], scaled.right[rows.limits], rows, v, worth).solve(np.maximum(y, _LEAST))
+        found = _Steps(scaled.matrix[rows.limits], scaled.right[rows.limits], rows, v, worth).solve(np.maximum(y, UNDER_RULES.least))
     if found is None:
         return None
     y, p, q, steps = found
@@ -109,13 +97,13 @@ def polish_along_powers(program: Program, solution: Solution) -> Solution | None
     goal = program.goal
     if not isinstance(goal, AlphaFair) or goal.alpha <= 1:
         return None
-    power, near, factor = 1.0, polish_ruled(replace(program, goal=replace(goal, alpha=1.0)), solution), _NEXT_POWER
+    power, near, factor = 1.0, polish_ruled(replace(program, goal=replace(goal, alpha=1.0)), solution), UNDER_RULES.next_power
     while near is not None and power < goal.alpha:
         further = min(power * factor, goal.alpha)
         found = polish_ruled(replace(program, goal=replace(goal, alpha=further)), near)
         if found is not None:
             power, near = further, found
-        elif factor < _LEAST_NEXT_POWER:
+        elif factor < UNDER_RULES.least_next_power:
             return near
         else:
             factor **= 0.5
@@ -219,24 +207,24 @@ class _Steps:
 
     def solve(self, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, int] | None:
         """Return columns, prices of limits and of equations, and the number of steps; None where the steps stall."""
-        s = np.maximum(self.right - self.matrix @ y, _LEAST)
-        mean = self.money / (y.size + s.size)
-        now = _Point(y, s, mean / np.maximum(s, 1e-3), mean / np.maximum(y, 1e-3), np.zeros(self.equal_to.size))
+        s = np.maximum(self.right - self.matrix @ y, UNDER_RULES.least)
+        mean, least = self.money / (y.size + s.size), UNDER_RULES.least_for_price
+        now = _Point(y, s, mean / np.maximum(s, least), mean / np.maximum(y, least), np.zeros(self.equal_to.size))
         best, kept, since, steps, careful = np.inf, now, 0, 0, False
-        while steps < _STEPS:
+        while steps < UNDER_RULES.steps:
             steps += 1
             residual = self._residual(now)
             if not np.isfinite(residual):
                 break
             if residual < best:
                 best, kept, since = residual, now, steps
-            if residual <= _EXACT or steps - since > _STALLED:
+            if residual <= UNDER_RULES.exact or steps - since > UNDER_RULES.stalled:
                 break
             moved = self._step(now, careful)
             if moved is None and careful:
                 break
             careful, now = (careful, moved) if moved is not None else (True, kept)
-        return (kept.y, kept.p, kept.q, steps) if best <= _NEAR else None
+        return (kept.y, kept.p, kept.q, steps) if best <= UNDER_RULES.near else None
 
     def _residuals(self, at: _Point) -> tuple[FloatArray, FloatArray, FloatArray]:
         dual = self.by_column @ at.p + self.by_equation @ at.q - at.z - self.v @ self.worth.gradient(self.by_user @ at.y)
@@ -251,7 +239,8 @@ class _Steps:
             abs(self.equations) @ at.y + np.abs(self.equal_to),
         )
         dual, primal, equal = (
-            np.where(np.abs(residual) <= _ROUNDING * size, 0.0, residual) for residual, size in zip(self._residuals(at), sizes, strict=True)
+            np.where(np.abs(residual) <= UNDER_RULES.rounding * size, 0.0, residual)
+            for residual, size in zip(self._residuals(at), sizes, strict=True)
         )
         return dual, primal, equal
 
@@ -274,11 +263,11 @@ class _Steps:
         diagonal, across, factors_across = self.worth.curvature(self.by_user @ y)
         curved = sp.csr_array(self.v @ sp.diags_array(np.sqrt(diagonal)))
         terms, one_by_one = sp.csr_array(self.v @ across), sp.diags_array(-1.0 / factors_across)
-        corner = sp.diags_array(np.full(equal.size, -_REGULAR))  # equations may depend on one another; refinement takes it out again
+        regular = np.full(equal.size, UNDER_RULES.regular)  # equations may depend on one another; refinement takes it out again
         table: list[list[Any]] = [
             [sp.diags_array(z / y), self.by_column, self.by_equation, curved, terms],
             [self.matrix, -sp.diags_array(s / p), None, None, None],
-            [self.equations, None, corner, None, None],
+            [self.equations, None, -sp.diags_array(regular), None, None],
             [sp.csr_array(curved.T), None, None, -sp.eye_array(diagonal.size), None],
             [sp.csr_array(terms.T), None, None, None, one_by_one],
         ]
@@ -289,18 +278,18 @@ class _Steps:
             if careful:
                 factors = splu(system)
             else:
-                factors = splu(system, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=_PIVOT, options={"SymmetricMode": True})
+                factors = splu(system, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=UNDER_RULES.pivot, options={"SymmetricMode": True})
         except RuntimeError:
             return None
         beside = diagonal.size + factors_across.size
         ends = np.cumsum([y.size, s.size, equal.size, beside])
-        true = system + sp.diags_array(np.concatenate([np.zeros(ends[1]), np.full(equal.size, _REGULAR), np.zeros(beside)]))
+        true = system + sp.diags_array(np.concatenate([np.zeros(ends[1]), regular, np.zeros(beside)]))
 
         def direction(columns: FloatArray, rows: FloatArray) -> _Point:
             """Return the step to y z = columns and s p = rows, first-order."""
             right = np.concatenate([-dual + columns / y - z, -primal - rows / p + s, -equal, np.zeros(beside)])
             found = factors.solve(right)
-            for _ in range(_REFINEMENTS):
+            for _ in range(UNDER_RULES.refinements):
                 found += factors.solve(right - true @ found)
             dy, dp, dq, _ = np.split(found, ends[:-1])
             return _Point(dy, rows / p - s - s / p * dp, dp, columns / y - z - z / y * dy, dq)
@@ -310,7 +299,7 @@ class _Steps:
         first = direction(np.zeros(y.size), np.zeros(s.size))
         ahead = at.moved(first, at.length(first))
         left = float(ahead.y @ ahead.z + ahead.s @ ahead.p) / count
-        centre = mu * min(max(left / mu, 1e-3), 1.0) ** 3 if mu > 0 else 0.0
+        centre = mu * min(max(left / mu, UNDER_RULES.least_left), 1.0) ** UNDER_RULES.aim if mu > 0 else 0.0
         step = direction(centre - first.y * first.z, centre - first.s * first.p)
-        part = at.length(step, _TO_THE_BOUNDARY)
-        return at.moved(step, part) if np.isfinite(part) and part >= 1e-12 else None
+        part = at.length(step, UNDER_RULES.to_the_boundary)
+        return at.moved(step, part) if np.isfinite(part) and part >= UNDER_RULES.shortest else None

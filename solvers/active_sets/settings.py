@@ -1,15 +1,18 @@
-"""The settings of the exact end of alpha-fair goals: which sets are tried, how steps become regular, and when they end."""
+"""The settings of the exact end of alpha-fair goals: which sets are tried, how steps become regular, and when they end.
+
+``SETTINGS`` are those of the active sets, ``UNDER_RULES`` those of the primal-dual steps of programs with rules.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["SETTINGS", "Settings"]
+__all__ = ["SETTINGS", "UNDER_RULES", "Settings", "UnderRules"]
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the modules of this part decide by numbers."""
+    """What the modules of active sets decide by numbers."""
 
     # Sets, and Newton's method on them (active_sets).
     rounds: int = 12  # corrections of the sets
@@ -50,4 +53,34 @@ class Settings:
     longest: float = 4.0  # largest change of log kappa in a step
 
 
+@dataclass(frozen=True, slots=True)
+class UnderRules:
+    """What the polish under rules decides by numbers (ruled)."""
+
+    # Where the steps begin, in units of the approximate answer.
+    least: float = 1e-4  # slack or column
+    least_for_price: float = 1e-3  # a smaller slack or column counts as this much where its price begins
+
+    # A step.
+    aim: int = 3  # the target of the products is this power of the part that the predictor leaves of them,
+    least_left: float = 1e-3  # which counts as this much at least
+    to_the_boundary: float = 0.99  # part of the way
+    shortest: float = 1e-12  # part of a step: a shorter one is none
+    rounding: float = 1e-15  # part of the terms of a sum: a smaller residual is 0
+    regular: float = 1e-12  # in the corner of the equations
+    refinements: int = 3
+    pivot: float = 0.01  # part of the largest number of a column: a smaller number on the diagonal is no pivot
+
+    # The end.
+    steps: int = 150  # at most
+    stalled: int = 20  # steps without a better point, after which they end
+    exact: float = 1e-14  # residual of an exact answer
+    near: float = 1e-6  # residual of an answer that is worth a check
+
+    # From power to power.
+    next_power: float = 1.25  # times the power before; its root if the steps do not reach that optimum
+    least_next_power: float = 1.01  # with a smaller factor, no more powers are tried
+
+
 SETTINGS = Settings()
+UNDER_RULES = UnderRules()
