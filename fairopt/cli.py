@@ -40,11 +40,6 @@ _TRACEBACK = "FAIROPT_TRACEBACK"  # if this variable is set, an error of fairopt
 class _Commands(Group):
     """Commands whose modules are imported when they run, and that turn an error into one message on stderr and an exit status."""
 
-    def get_params(self, ctx: Any) -> list[Any]:
-        from fairopt.commands.usage import shown
-
-        return shown(super().get_params(ctx))
-
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, listed, rest = super().resolve_command(ctx, args)
         return name, _load(name) if name and listed else listed, rest
@@ -88,11 +83,11 @@ class _Commands(Group):
 
 def _refuse_usage(error: Exception) -> None:
     """Say what is wrong with the command line, if that is the error; another error stays as it is."""
-    if not hasattr(error, "format_message") or type(error).__name__ == "NoArgsIsHelpError":
-        return
-    from fairopt.commands.usage import in_plain_words
+    from fairopt.commands.usage import in_plain_words, is_usage_error
 
-    context = getattr(error, "ctx", None)
+    if not is_usage_error(error):
+        return
+    context = error.ctx  # type: ignore[attr-defined]
     _say(in_plain_words(error) + (f"; see: {context.command_path} --help" if context is not None else ""))
     raise typer.Exit(2) from None
 
@@ -328,31 +323,22 @@ for _panel, _commands in _PANELS.items():
 def _load(name: str) -> Any:
     """Return a command: the group of commands of its module, or else the function with its name."""
     module, _, example = next(commands[name] for commands in _PANELS.values() if name in commands)
-    from fairopt.commands.in_options import knows
+    from fairopt.commands.command import Command
     from fairopt.commands.outputs import guarded
-    from fairopt.commands.repeated import read_repeated
-    from fairopt.commands.retired import take_retired
-    from fairopt.commands.usage import show_values
 
     there = import_module(f"fairopt.commands.{module}")
     if hasattr(there, "app"):
         command: Any = get_command(there.app)
     else:
         alone = typer.Typer(add_completion=False)
-        alone.command(name, epilog=f"Example: fairopt {name} {example}".rstrip())(guarded(getattr(there, name.replace("-", "_"))))
+        example = f"Example: fairopt {name} {example}".rstrip()
+        alone.command(name, cls=Command, epilog=example)(guarded(getattr(there, name.replace("-", "_"))))
         command = get_command(alone)
-    group = getattr(command, "commands", None)
-    if group:
-        show_values(command)
-    for leaf, each in (group or {name: command}).items():
-        if name not in _WITHOUT_FILES:
-            from fairopt.commands.options import max_bytes
+    if name not in _WITHOUT_FILES:
+        from fairopt.commands.options import max_bytes
 
+        for each in getattr(command, "commands", {name: command}).values():
             each.params.append(max_bytes())
-        show_values(each)
-        knows(each)
-        read_repeated(each)
-        take_retired(f"{name} {leaf}" if group else name, each)
     return command
 
 

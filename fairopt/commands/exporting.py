@@ -10,6 +10,7 @@ import typer
 
 import fairopt as fo
 from fairopt.commands import completion
+from fairopt.commands.command import Command
 from fairopt.commands.console import say
 from fairopt.commands.declared import NEEDED, Option, arguments, assigned, declared, file
 from fairopt.commands.delivering import as_text, show
@@ -135,7 +136,7 @@ def _exporter(
         _run(source, lambda found: getattr(fo, f"export_{system}")(found, **values), paths, given["as_json"], given["everything"])
 
     options = _FIRST | taken | _LAST | dict(written or {}) | _PRINTED
-    app.command(system, epilog=f"Example: fairopt export {system} cluster.yaml --notion drfh {example}")(
+    app.command(system, cls=Command, epilog=f"Example: fairopt export {system} cluster.yaml --notion drfh {example}")(
         guarded(declared(run, does, options))
     )
 

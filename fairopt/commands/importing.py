@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 import fairopt as fo
+from fairopt.commands.command import Command
 from fairopt.commands.declared import NEEDED, Option, arguments, assigned, declared, file, files
 from fairopt.commands.delivering import as_text, deliver, show
 from fairopt.commands.forms import check_instance, table_form
@@ -93,7 +94,7 @@ def _importer(system: str, does: str, example: str, leave_out: Sequence[str] = (
             lambda: getattr(fo, f"import_{system}")(**values), given["output"], given.get("current"), given["as_json"], given["everything"]
         )
 
-    app.command(system, epilog=f"Example: fairopt import {system} {example}")(guarded(declared(run, does, taken | outputs)))
+    app.command(system, cls=Command, epilog=f"Example: fairopt import {system} {example}")(guarded(declared(run, does, taken | outputs)))
 
 
 _importer(

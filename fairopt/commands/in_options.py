@@ -22,9 +22,10 @@ that runs; of the others, such as options of a notion, it only drops Python's qu
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["FLAGS", "OPTIONS", "in_options", "knows"]
+__all__ = ["FLAGS", "OPTIONS", "in_options", "name_options"]
 
 OPTIONS: dict[str, str] = {}
 """The options of the command that runs, by the names of arguments."""
@@ -49,23 +50,17 @@ _CALL = re.compile(r"\bfairopt\.([a-z_]+)\b(?![.(])")
 _CALLED = ("solve", "schedule", "compare", "audit", "explain", "frontier", "simulate", "history", "study", "what_if", "worst_case")
 
 
-def knows(command: Any) -> None:
-    """Have the messages of a command name its options: from the time when it reads its arguments."""
-    parse = command.parse_args
-
-    def parse_args(context: Any, arguments: list[str]) -> Any:
-        OPTIONS.clear()
-        FLAGS.clear()
-        for part in command.params:
-            if part.param_type_name == "option" and not part.hidden:
-                word = max(part.opts, key=len)
-                name = word.removeprefix("--").replace("-", "_")
-                OPTIONS[_OTHER_WORDS.get(name, name)] = word
-                if part.is_flag:
-                    FLAGS.add(name)
-        return parse(context, arguments)
-
-    command.parse_args = parse_args
+def name_options(parts: Iterable[Any]) -> None:
+    """Have messages name these options from now on: those of the command that begins."""
+    OPTIONS.clear()
+    FLAGS.clear()
+    for part in parts:
+        if part.param_type_name == "option" and not part.hidden:
+            word = max(part.opts, key=len)
+            name = word.removeprefix("--").replace("-", "_")
+            OPTIONS[_OTHER_WORDS.get(name, name)] = word
+            if part.is_flag:
+                FLAGS.add(name)
 
 
 def in_options(message: str) -> str:

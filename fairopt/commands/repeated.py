@@ -4,40 +4,28 @@ lost. Options that can be repeated, and flags, stay as they are."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import typer
 
-__all__ = ["read_repeated"]
+__all__ = ["each_once"]
 
 
-def read_repeated(command: Any) -> None:
-    """Let a command read options that are given twice."""
-    parse = command.parse_args
-    options = {word: part for part in command.params if part.param_type_name == "option" and not part.is_flag for word in part.opts}
-
-    def parse_args(context: Any, arguments: list[str]) -> list[str]:
-        found: list[str] = parse(context, arguments if context.resilient_parsing else _once(arguments, options))
-        return found
-
-    command.parse_args = parse_args
-
-
-def _once(arguments: Sequence[str], options: Mapping[str, Any]) -> list[str]:
-    """Return the arguments with each option once. What follows an option is its value, and stays.
+def each_once(arguments: Sequence[str], parts: Iterable[Any]) -> list[str]:
+    """Return the arguments with each option of a command once. What follows an option is its value, and stays.
 
     Raises
     ------
     typer.BadParameter
         An option that is no list has two values.
 
-    >>> from types import SimpleNamespace
-    >>> plain = {"multiple": False, "nargs": 1}
-    >>> notions = SimpleNamespace(name="notions", metavar="ID,...", **plain)
-    >>> _once(["--notions", "drf", "x.yaml", "--notions=tsf", "--", "--notions"], {"--notions": notions})
+    >>> from typer.core import TyperOption
+    >>> notions = TyperOption(param_decls=["--notions"], metavar="ID,...")
+    >>> each_once(["--notions", "drf", "x.yaml", "--notions=tsf", "--", "--notions"], [notions])
     ['--notions', 'drf,tsf', 'x.yaml', '--', '--notions']
     """
+    options = {word: part for part in parts if part.param_type_name == "option" and not part.is_flag for word in part.opts}
     rest, result = deque(arguments), list[str]()
     place: dict[str, int] = {}  # of the value of each option in the result
     while rest:

@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fairopt.commands.console import say
 from fairopt.wording import joined
 
-__all__ = ["RETIRED", "REWRITTEN", "take_retired", "warn_retired"]
+__all__ = ["RETIRED", "REWRITTEN", "warn_retired", "with_todays_spellings"]
 
 _IMPORTS = ("kubernetes", "slurm", "yarn", "ray", "openb", "swf")
 _EXPORTS = ("slurm", "kueue", "resourcequota", "volcano", "kai", "yunikorn", "yarn")
@@ -57,21 +57,13 @@ def warn_retired(*old: str, new: str) -> None:
     say("warning", f"{joined(old)} {'is' if len(old) == 1 else 'are'} now {new}; {'it goes' if len(old) == 1 else 'they go'} away in 1.0")
 
 
-def take_retired(name: str, command: Any) -> None:
-    """Let a command also take the spellings that it had before."""
-    names, period = RETIRED.get(name, {}), _PERIODS.get(name)
+def with_todays_spellings(command: str, parts: Iterable[Any], arguments: Sequence[str], *, quiet: bool) -> list[str]:
+    """Return the arguments of a command with today's options in the place of former ones; ``quiet`` warns of none."""
+    names, period = RETIRED.get(command, {}), _PERIODS.get(command)
     if not names and period is None:
-        return
-    parse = command.parse_args
-    options = [part for part in command.params if part.param_type_name == "option" and not part.is_flag]
-    values = {word: part.nargs for part in options for word in part.opts}
-
-    def parse_args(context: Any, arguments: list[str]) -> list[str]:
-        renewed = list(_renewed(arguments, names, values, period, context.resilient_parsing))
-        found: list[str] = parse(context, renewed)
-        return found
-
-    command.parse_args = parse_args
+        return [*arguments]
+    values = {word: part.nargs for part in parts if part.param_type_name == "option" and not part.is_flag for word in part.opts}
+    return list(_renewed(arguments, names, values, period, quiet))
 
 
 def _renewed(

@@ -1,48 +1,57 @@
-"""What is said of a command line that cannot be understood: one line, as for any other error, in plain words."""
+"""What help shows of options, and what is said of a command line that cannot be understood: one line, as for any other error.
+
+What is wrong with a value is derived from the option that refuses it: its words to choose from, its kind of number, its range. So the
+sentences do not depend on those of a version of typer.
+
+>>> refusal("usr", ["user", "queue"])
+'there is no "usr" (did you mean "user"?); use user or queue'
+>>> refusal("70000", number=int, low=0, high=65535), refusal("many", number=int), refusal("8", number=int)
+('give a number <= 65535', 'give a whole number', None)
+"""
 
 from __future__ import annotations
 
-import re
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+from typing import Any, get_args
+
+import typer
 
 from fairopt.wording import did_you_mean
 
-__all__ = ["choices_of", "in_plain_words", "show_values", "shown"]
+__all__ = ["choices_of", "flowing", "in_plain_words", "is_usage_error", "refuse_extra", "shown", "with_plain_refusals"]
 
-_CHOICE = re.compile(r"(?:Value error, )?'(?P<given>.*)' is not one of (?P<choices>'.*')\.?", re.DOTALL)
+_ERRORS: Any = import_module(typer.BadParameter.__module__)
+"""The exceptions of the parser. Typer brings its own copy of click, and names few of them itself."""
 _LONGEST = 28  # characters of words to choose from in front of a sentence of help
-_COMMAND = re.compile(r"No such command '(.*?)'\..*", re.DOTALL)
-_EXTRA = re.compile(r"Got unexpected extra argument(?:s|\(s\))? \((.*)\)\.?", re.DOTALL)
-_LEAST = re.compile(r"Input should be greater than or equal to (-?[\d.]+)|.* is not in the range x>=(-?[\d.]+)\.?")
-_MOST = re.compile(r"Input should be less than or equal to (-?[\d.]+)|.* is not in the range .*x<=(-?[\d.]+)\.?")
-_BETWEEN = re.compile(r"(-?[\d.]+) is not in the range (-?[\d.]+)<=x<=(-?[\d.]+)\.?")
-_WHOLE = re.compile(r"Input should be a valid integer.*|.* is not a valid int(eger)?\.?( range\.?)?")
-_NUMBER = re.compile(r"Input should be a valid number.*|.* is not a valid float\.?( range\.?)?")
+
+# Errors --------------------------------------------------------------------------------------------------------------------------
+
+
+def is_usage_error(error: BaseException) -> bool:
+    """Is something wrong with the command line? A group without a command is not: it shows its help."""
+    return isinstance(error, _ERRORS.UsageError) and not isinstance(error, _ERRORS.NoArgsIsHelpError)
 
 
 def in_plain_words(error: Any) -> str:
-    """Return the message of a usage error of typer: the option, what is wrong with it, and what to write instead."""
-    if (option := getattr(error, "option_name", None)) is not None and type(error).__name__ == "NoSuchOption":
-        return f"No such option: {option}{_did_you_mean_option(option, _options(error.ctx))}"
-    if (match := _COMMAND.fullmatch(str(getattr(error, "message", "")))) and error.ctx is not None:
-        return f"No such command '{match[1]}'{did_you_mean(match[1], error.ctx.command.list_commands(error.ctx))}"
-    if match := _EXTRA.fullmatch(str(getattr(error, "message", ""))):
-        return f"there is no argument for {match[1]}; leave it out, or put quotes around a value that has spaces"
-    if not hasattr(error, "param_hint") or type(error).__name__ == "MissingParameter":
+    """Return the message of a usage error: the option, what is wrong with it, and what to write instead."""
+    if isinstance(error, _ERRORS.NoSuchOption):
+        return f"No such option: {error.option_name}{_did_you_mean_option(error.option_name, _options(error.ctx))}"
+    if not isinstance(error, _ERRORS.BadParameter) or isinstance(error, _ERRORS.MissingParameter):
         return str(error.format_message()).rstrip(".")
     option = error.param_hint or ("" if error.param is None else _name(error.param))
-    said = ": ".join(filter(None, [str(option).replace("'", ""), _of_value(str(error.message))]))
-    return said.rstrip(".")
+    return ": ".join(filter(None, [str(option).replace("'", ""), str(error.message)])).rstrip(".")
 
 
-def _did_you_mean_option(option: str, options: list[str]) -> str:
+def _did_you_mean_option(option: str, options: Iterable[str]) -> str:
     """Return a hint at the closest option. The dashes do not count: with them, any two would be alike."""
     bare = {word.lstrip("-"): word for word in options}
-    return re.sub('"(.*)"', lambda found: f'"{bare[found[1]]}"', did_you_mean(option.lstrip("-"), bare))
+    hint = did_you_mean(option.lstrip("-"), bare)
+    return next((hint.replace(f'"{name}"', f'"{word}"') for name, word in bare.items() if f'"{name}"' in hint), hint)
 
 
 def _options(context: Any) -> list[str]:
-    """Return the options of the command that is read, those of help last."""
+    """Return the options of the command that is read, without that of help."""
     parts = [] if context is None else context.command.get_params(context)
     return [word for part in parts if part.param_type_name == "option" and not part.hidden for word in part.opts if word != "--help"]
 
@@ -53,12 +62,77 @@ def _name(part: Any) -> str:
     return " / ".join(part.opts)
 
 
-def show_values(command: Any) -> None:
-    """Let the help of a command show what each option takes (see `shown`), and its sentences as paragraphs of any width."""
-    if command.help:
-        command.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in command.help.split("\n\n"))
-    given = command.get_params
-    command.get_params = lambda context: shown(given(context))
+def refuse_extra(words: Sequence[str], context: Any) -> None:
+    """Refuse words that no argument takes."""
+    if words and not context.resilient_parsing:
+        context.fail(f"there is no argument for {' '.join(words)}; leave it out, or put quotes around a value that has spaces")
+
+
+# Values --------------------------------------------------------------------------------------------------------------------------
+
+
+def with_plain_refusals(part: Any) -> None:
+    """Let an option or an argument say in plain words why it refuses a value."""
+    process: Callable[[Any, Any], Any] = part.process_value
+
+    def process_value(context: Any, value: Any) -> Any:
+        try:
+            return process(context, value)
+        except typer.BadParameter as error:
+            each = value if isinstance(value, list | tuple) else [value]
+            known = (refusal(one, choices_of(part), **_number_of(part)) for one in each if isinstance(one, str))
+            why = next(filter(None, known), None)
+            if why is None:  # the option is missing, or its callback has refused the value
+                raise
+            raise typer.BadParameter(why, ctx=error.ctx, param=part) from None
+
+    part.process_value = process_value
+
+
+def refusal(
+    given: str, choices: Sequence[str] = (), number: type | None = None, low: float | None = None, high: float | None = None
+) -> str | None:
+    """Return what is wrong with a value: it is not one of the words to choose from, no number, or out of the range; None if it is right."""
+    if choices:
+        use = " or ".join(filter(None, [", ".join(choices[:-1]), choices[-1]]))
+        return None if given in choices else f'there is no "{given}"{did_you_mean(given, choices)}; use {use}'
+    if number is None:
+        return None
+    try:
+        value = number(given)
+    except ValueError:
+        return "give a whole number" if number is int else "give a number"
+    if low is not None and value < low:
+        return f"give a number >= {low}"
+    return f"give a number <= {high}" if high is not None and value > high else None
+
+
+def choices_of(part: Any) -> list[str]:
+    """Return the words that an option chooses from, none if it takes any. Newer versions of typer have them in a descriptor of the type."""
+    kind = getattr(part, "type_descriptor", None)
+    if kind is None:
+        return [*map(str, getattr(part.type, "choices", None) or ())]
+    return [*map(str, kind.choices)] if kind.is_choice else []
+
+
+def _number_of(part: Any) -> dict[str, Any]:
+    """Return which numbers an option takes, as arguments of `refusal`; none if it takes none."""
+    kind = getattr(part, "type_descriptor", None)
+    if kind is None:  # older versions of typer
+        each = getattr(part.type, "types", [part.type])[0]
+        number = {"integer": int, "float": float}.get(each.name.removesuffix(" range"))
+        return {"number": number, "low": getattr(each, "min", None), "high": getattr(each, "max", None)}
+    inside = [each for each in (kind.annotation, *get_args(kind.annotation)) if each in (int, float)]
+    info = kind.parameter_info
+    return {"number": inside[0], "low": info.min, "high": info.max} if inside else {}
+
+
+# Help ----------------------------------------------------------------------------------------------------------------------------
+
+
+def flowing(help: str | None) -> str | None:
+    """Return the sentences of a help with each paragraph on one line, which a terminal of any width breaks."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in help.split("\n\n")) if help else help
 
 
 def shown(parts: list[Any]) -> list[Any]:
@@ -77,32 +151,9 @@ def shown(parts: list[Any]) -> list[Any]:
     return parts
 
 
-def choices_of(part: Any) -> list[str]:
-    """Return the words that an option chooses from, none if it takes any. Newer versions of typer have them in a descriptor of the type."""
-    kind = getattr(part, "type_descriptor", None)
-    if kind is None:
-        return [*map(str, getattr(part.type, "choices", None) or ())]
-    return [*map(str, kind.choices)] if kind.is_choice else []
-
-
 def _nothing(ctx: Any) -> str:
     return ""
 
 
 def _no_pieces(ctx: Any) -> list[str]:
     return []
-
-
-def _of_value(message: str) -> str:
-    if match := _CHOICE.fullmatch(message):
-        choices = re.findall("'(.*?)'", match["choices"])
-        use = " or ".join(filter(None, [", ".join(choices[:-1]), choices[-1]]))
-        return f'there is no "{match["given"]}"{did_you_mean(match["given"], choices)}; use {use}'
-    if match := _BETWEEN.fullmatch(message):
-        return f"give a number >= {match[2]}" if float(match[1]) < float(match[2]) else f"give a number <= {match[3]}"
-    for pattern, sign in ((_LEAST, ">="), (_MOST, "<=")):
-        if match := pattern.fullmatch(message):
-            return f"give a number {sign} {match[1] or match[2]}"
-    if _WHOLE.fullmatch(message):
-        return "give a whole number"
-    return "give a number" if _NUMBER.fullmatch(message) else message

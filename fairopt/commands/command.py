@@ -1,0 +1,52 @@
+"""What every command is: how it reads a command line, and what its help shows.
+
+A command line is read in this order: today's spellings in the place of former ones (`fairopt.commands.retired`), each option once
+(`fairopt.commands.repeated`), then each value, which is refused in plain words if the option does not take it (`fairopt.commands.usage`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.core import TyperCommand
+
+from fairopt.commands.in_options import name_options
+from fairopt.commands.repeated import each_once
+from fairopt.commands.retired import with_todays_spellings
+from fairopt.commands.usage import flowing, refuse_extra, shown, with_plain_refusals
+
+__all__ = ["Command"]
+
+
+class Command(TyperCommand):
+    """A command of fairopt."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.help = flowing(self.help)
+        for part in self.params:
+            with_plain_refusals(part)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the arguments and options, as help shows them, and with values that are refused in plain words."""
+        return shown(super().get_params(ctx))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words after the name of the command."""
+        words = with_todays_spellings(_path(ctx), self.params, args, quiet=ctx.resilient_parsing)
+        if not ctx.resilient_parsing:  # a shell asks what completes the line
+            words = each_once(words, self.params)
+        name_options(self.params)
+        ctx.allow_extra_args = True
+        rest = super().parse_args(ctx, words)
+        refuse_extra(rest, ctx)
+        return rest
+
+
+def _path(context: Any) -> str:
+    """Return the name of a command behind that of the program, with the group that it is in."""
+    names = []
+    while context.parent is not None:
+        names.append(str(context.info_name))
+        context = context.parent
+    return " ".join(reversed(names))
