@@ -17,7 +17,7 @@ from fairopt.commands.console import KEPT, Console
 from fairopt.commands.forms import Form
 from fairopt.commands.in_options import in_options
 from fairopt.commands.outputs import UNTITLED
-from fairopt.commands.said import WRITTEN
+from fairopt.commands.said import CHANGED, WRITTEN
 from fairopt.commands.working import work
 from fairopt.files import write_files
 from fairopt.formats.results import rendered
@@ -117,7 +117,9 @@ def draw_envy(allocation: fo.Allocation, path: Path) -> None:
 
 
 def as_text(data: Any) -> str:
-    """Return data as JSON."""
+    """Return data as JSON; the question of a result also names what was changed of the file."""
+    if CHANGED and "question" in data:
+        data = data | {"question": data["question"] | CHANGED}
     text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
     return _AS_THEY_ARE.sub(lambda found: found[0] if found[0].isprintable() or found[0] in KEPT else json.dumps(found[0])[1:-1], text)
 

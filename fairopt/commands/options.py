@@ -14,6 +14,7 @@ import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.outputs import Written
 from fairopt.commands.retired import warn_retired
+from fairopt.commands.said import CHANGED
 from fairopt.commands.working import work
 from fairopt.files.limits import reading_limit
 from fairopt.registry import words as parts
@@ -303,7 +304,8 @@ def _bytes(text: str) -> int:
 
 
 def read_instance(path: Path, changes: Sequence[str] | None, rules: Sequence[str] | None = None) -> fo.Instance:
-    """Read the instance of a file or folder, with the changes of ``--set`` and the rules of ``--rule``."""
+    """Read the instance of a file or folder, with the changes of ``--set`` and the rules of ``--rule``, which results in JSON name."""
+    CHANGED.update({word: [*given] for word, given in (("changes", changes), ("rules", rules)) if given})
     instance = work(f"reading {path}", lambda: fo.load(path, changes=changes or ()))
     return instance.replace(rules=[*instance.rules, *rules]) if rules else instance
 

@@ -102,6 +102,15 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def or_inf(value: float) -> float | str | None:
+    """Return a number, the word "inf" in place of an infinite one, and None in place of one that is missing.
+
+    >>> [or_inf(each) for each in (3600.0, float("inf"), float("nan"))]
+    [3600.0, 'inf', None]
+    """
+    return "inf" if value == math.inf else finite(value)
+
+
 def records(frame: Any) -> list[dict[str, Any]]:
     """Return the rows of a frame as plain data, missing and infinite numbers as None.
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 __all__ = [
-    *("anything", "choice", "flag", "free", "items", "mapping", "nullable", "number", "old", "optional", "record", "reference"),
-    *("text", "texts", "whole"),
+    *("anything", "choice", "flag", "free", "items", "mapping", "nullable", "number", "number_or_inf", "old", "optional", "record"),
+    *("reference", "text", "texts", "whole"),
 ]
 
 Schema: TypeAlias = dict[str, Any]
@@ -40,6 +40,11 @@ def flag(words: str) -> Schema:
 def number(words: str, unit: str) -> Schema:
     """A number in a unit: "tasks", "s", "fraction" (of a whole), "amount" (of a resource, in its unit)."""
     return {"type": "number", "description": words, "x-unit": unit}
+
+
+def number_or_inf(words: str, unit: str) -> Schema:
+    """A number in a unit, or the word "inf"."""
+    return {"anyOf": [{"type": "number"}, {"const": "inf"}], "description": words, "x-unit": unit}
 
 
 def whole(words: str, unit: str) -> Schema:

@@ -9,6 +9,8 @@ from typing import Any, TypeAlias, TypeGuard
 import numpy as np
 
 from fairopt.errors import Unsupported
+from fairopt.instance import Instance
+from fairopt.instance.rule_rows import refuse_rules
 from fairopt.models import NOTIONS, Notion, Sharing
 from fairopt.registry import is_reference, words
 from fairopt.scheduling import schedule
@@ -25,7 +27,7 @@ from fairopt.solving import notion_of
 from fairopt.specs import OwnScheduler, divides_tasks, kind_of, options_of, own_scheduler, read_notion, read_schedule
 from fairopt.wording import did_you_mean
 
-__all__ = ["Asynchronous", "knowing", "scheduler_of", "takes_usage"]
+__all__ = ["Asynchronous", "knowing", "refuse_rules_of", "scheduler_of", "takes_usage"]
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +44,17 @@ _OPTIONS = ("period", "phases", "seed", "sharing")
 
 
 Plan: TypeAlias = Notion | dict[str, Any] | Asynchronous | OwnScheduler | Baseline | Memory | Following | Karma
+
+
+def refuse_rules_of(cluster: Instance, name: str, plan: Plan) -> None:
+    """Refuse the rules of a cluster where a scheduler keeps not even those that are limits.
+
+    Raises
+    ------
+    Unsupported
+    """
+    if isinstance(plan, Asynchronous | Karma):
+        refuse_rules(cluster, f'"{name}" keeps none', "leave the rules out, or simulate another scheduler, such as drfh:best-fit")
 
 
 def takes_usage(plan: Plan) -> TypeGuard[Memory | Following | Baseline]:

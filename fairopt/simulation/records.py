@@ -13,7 +13,7 @@ import numpy as np
 
 from fairopt.analysis.finish_ratios import columns_of_ratios
 from fairopt.instance import FloatArray
-from fairopt.results import finite, records, result
+from fairopt.results import finite, or_inf, records, result
 from fairopt.simulation.baselines.options import half_life_of
 from fairopt.trace import Trace
 
@@ -160,7 +160,10 @@ def several_schedulers(found: SideBySide) -> dict[str, Any]:
 
 def study_of_simulations(frame: pd.DataFrame, question: Mapping[str, Any]) -> dict[str, Any]:
     """Return the rows of `fairopt.study_over_time`, and its arguments, as plain data."""
-    rows = [{"name": row.pop("scheduler"), **row} for row in records(frame)]
+    rows = [
+        {"name": row.pop("scheduler"), **row, "half_life_s": or_inf(half_life)}
+        for row, half_life in zip(records(frame), frame["half_life_s"], strict=True)
+    ]
     return result("study-over-time", question, {}, {"rows": rows})
 
 
@@ -173,7 +176,7 @@ def _row(name: str, **known: Any) -> dict[str, Any]:
     )
     row: dict[str, Any] = {"name": name, "scheduler": name}  # scheduler: until 1.0
     row |= {key: finite(known.get(key)) for key in keys}
-    row |= {"half_life_s": finite(half_life_of(name)), "details": {key: finite(each) for key, each in (row["details"] or {}).items()}}
+    row |= {"half_life_s": or_inf(half_life_of(name)), "details": {key: finite(each) for key, each in (row["details"] or {}).items()}}
     return row | {key: {name: finite(each) for name, each in known[key].items()} for key in ("utilization_of", "limit_use", "limit_most")}
 
 

@@ -23,7 +23,7 @@ from fairopt.simulation.billing import BillingLike
 from fairopt.simulation.courses import Course, SideBySide
 from fairopt.simulation.keeping import digest_of, state_part
 from fairopt.simulation.past_usage import UsageLike
-from fairopt.simulation.plans import scheduler_of, takes_usage
+from fairopt.simulation.plans import refuse_rules_of, scheduler_of, takes_usage
 from fairopt.simulation.simulating import simulate, stated
 from fairopt.simulation.streams import streams_of
 from fairopt.specs import NotionSpec, ScheduleSpec
@@ -123,7 +123,11 @@ def compare_over_time(
     if twice := next((spec for k, spec in enumerate(words) if spec in words[:k]), None):
         raise Unsupported(f'the scheduler "{twice}" is there twice; name each once')
     asked = Asked.of(trace, cluster, until=until, step=step, window=window, resume=resume, usage=usage, billing=billing)
-    plans = [scheduler_of(spec)[1] for spec in [*schedulers, reference]]  # a wrong word is refused before anything is simulated
+    plans = []
+    for spec in [*schedulers, reference]:  # a wrong word is refused before anything is simulated
+        name, plan = scheduler_of(spec)
+        refuse_rules_of(cluster, name, plan)
+        plans.append(plan)
     if (usage is not None or billing is not None) and not any(takes_usage(plan) for plan in plans):
         raise Unsupported(
             "usage and billing are for schedulers with a memory, fairtree, priority, maui, and notions with a half-life; none of these is "

@@ -73,7 +73,7 @@ from fairopt.simulation.memory import Memory, RememberedOptimum
 from fairopt.simulation.memory_in_trees import RememberedTree
 from fairopt.simulation.moments import regret_over_time
 from fairopt.simulation.past_usage import UsageLike
-from fairopt.simulation.plans import Asynchronous, knowing, scheduler_of
+from fairopt.simulation.plans import Asynchronous, knowing, refuse_rules_of, scheduler_of
 from fairopt.simulation.series import sample_flow, sample_times, sample_whole_tasks
 from fairopt.simulation.streams import Streams, streams_of
 from fairopt.simulation.whole_tasks import run_whole_tasks
@@ -193,6 +193,8 @@ def simulate(
     if not isinstance(trace, Trace):
         raise InvalidInstance(f"expected a Trace, got {type(trace).__name__}; build one with fairopt.Trace or fairopt.load_trace")
     require_instance(cluster)
+    name, plan = scheduler_of(scheduler)
+    refuse_rules_of(cluster, name, plan)
     cluster = as_limits(cluster, "a simulation", instead=REWRITE, tasks_of_others=True)
     if np.isfinite(cluster.parallelism).any():  # also for servers that are added later
         raise Unsupported(
@@ -203,7 +205,6 @@ def simulate(
         if value is not None:
             check_seconds(word, value)
     check_whole_number("regret", regret, 0, meaning=", of times at which to compare")
-    name, plan = scheduler_of(scheduler)
     if regret and isinstance(plan, dict):
         notion_of(plan["criterion"])  # refuse before the simulation starts
     if isinstance(plan, Asynchronous | Karma):

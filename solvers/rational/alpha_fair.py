@@ -87,7 +87,7 @@ def points_near(program: ExactProgram, near: Solution, digits: int, deadline: De
     if not found:
         raise NoSolution(
             "floats do not show which pairs of users and servers hold something and which limits have a price at the optimum, so no digits "
-            "of it can be proved; leave exact out, or use a smaller alpha",
+            'of it can be proved; use a smaller alpha (beta of fds and gfj), or "max-min", the limit of a large alpha',
             {"tasks": near.x},
         )
     solutions = []

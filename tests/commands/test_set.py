@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 import typer
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from support.command_line import EXAMPLES, flat, run
 
 import fairopt as fo
 from fairopt.cli import app
+from fairopt.formats import schema as of_instances
+from fairopt.results.schema import schema as of_results
 
 LAB = EXAMPLES / "gpu-lab"
 MORE = ("--set", "servers.dgx.count+=2", "--set", "users.vision.weight=4")
@@ -58,6 +61,18 @@ def test_the_answer_is_that_of_the_changed_instance() -> None:
     expected = fo.solve(changed, "drfh").tasks_per_user
     assert [user["tasks"] for user in printed["users"]] == pytest.approx(expected, rel=1e-12)
     assert expected[1] > 1.2 * fo.solve(fo.load(LAB), "drfh").tasks_per_user[1]
+
+
+@pytest.mark.parametrize(
+    "command", [("solve",), ("schedule",), ("compare",), ("audit",), ("explain", "--user", "vision"), ("frontier",), ("study",)]
+)
+def test_the_question_of_a_result_names_what_was_changed(command: tuple[str, ...]) -> None:
+    """Changes and rules as they were given; the next command has none of them."""
+    name, *words = command
+    changed = json.loads(run(name, LAB, *words, *MORE, "--rule", "x[vision] <= 40", "--json").stdout)
+    assert (changed["question"]["changes"], changed["question"]["rules"]) == ([MORE[1], MORE[3]], ["x[vision] <= 40"])
+    assert Draft202012Validator(of_results(of_instances())).is_valid(changed)
+    assert not {"changes", "rules"} & json.loads(run(name, LAB, *words, "--json").stdout)["question"].keys()
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,12 @@ def test_what_is_refused() -> None:
         (both, two, "karma", "one resource"),
         (trace, tree, "karma", "leave these out"),
         (trace, cluster.replace(limits=[fo.Limit("half", 0.5)]), "karma", '"karma" keeps no named limits'),
+        (
+            trace,
+            cluster.replace(rules=["x[u0] <= 2"]),
+            "karma",
+            r'rule "x\[u0\] <= 2", and "karma" keeps none; leave the rules out',
+        ),
     ]:
         with pytest.raises(fo.Unsupported, match=words):
             fo.simulate(jobs, where, scheduler)

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import fairopt as fo
 from fairopt.cli import app
+from fairopt.simulation.records import study_of_simulations
 from fairopt.simulation.simulating import simulate
 
 
@@ -182,6 +183,18 @@ def test_a_default_half_life_is_shown() -> None:
     page = io.StringIO()
     print_blocks(Console(file=page, width=100), side_by_side_blocks(found))
     assert page.getvalue().count("a half-life of") == page.getvalue().count("fairtree: a half-life of 7 days, the default") == 1
+
+
+def test_an_endless_half_life_is_a_word_in_json() -> None:
+    """A memory that never fades has one; null means that there is no memory."""
+    trace, cluster = two_users()
+    rounds = "drfh:half_life=inf:period=100"
+    schedulers = fo.compare_over_time(trace, cluster, [rounds, "fairtree", "fifo"], until=500).to_dict()["schedulers"]
+    assert [row["half_life_s"] for row in schedulers] == ["inf", 604_800.0, None]
+    (alone,) = fo.simulate(trace, cluster, rounds, until=500).to_dict()["schedulers"]
+    assert alone["half_life_s"] == "inf"
+    cells = fo.study_over_time({"day": (trace, cluster)}, [rounds, "fifo"], until=500, workers=1)
+    assert [row["half_life_s"] for row in study_of_simulations(cells, {})["rows"]] == ["inf", None]
 
 
 def test_on_the_command_line(tmp_path: Path) -> None:

@@ -150,3 +150,13 @@ def test_an_error_in_floats_is_none_in_fractions() -> None:
     mended = in_small_fractions(found, notion_of("proportional", alpha=20), instance, Deadline(None))
     assert mended.certificate.worst <= 1e-11
     np.testing.assert_allclose(program.per_user(mended.solution.x), right.tasks_per_user, rtol=1e-11)
+
+
+def test_floats_and_fractions_do_not_advise_each_other() -> None:
+    """At alpha = 100 under a rule neither has an answer: floats send to fractions, and fractions to a smaller alpha or to its limit."""
+    ruled = fo.Instance([[9, 18]], [[1, 4], [3, 1], [2, 2]], users=["a", "b", "c"], rules=["x[a] >= 2 * x[b]"])
+    with pytest.raises(fo.CertificateError, match="try exact=True, a smaller alpha"):
+        fo.solve(ruled, "proportional", alpha=100)
+    with pytest.raises(fo.NoSolution, match=r'use a smaller alpha .*, or "max-min", the limit of a large alpha') as refused:
+        fo.solve(ruled, "proportional", alpha=100, exact=True)
+    assert "leave exact out" not in str(refused.value)

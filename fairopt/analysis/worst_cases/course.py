@@ -68,6 +68,11 @@ class Course:
         return self._tried + sum(each.made for each in self.counted)
 
     @property
+    def needed(self) -> int:
+        """The smallest number of tries of which all that were made are a part: several workers begin rounds before others are over."""
+        return max([self.tried, *(each.number * ROUND + each.made for each in self.counted if each.made)])
+
+    @property
     def failed(self) -> int:
         """How many of them were not solved."""
         return self._failed + sum(each.failed for each in self.counted)
@@ -206,9 +211,10 @@ class Course:
                 small = None if small is None else next(itertools.islice(simpler(small), position, None), None)
             if small is None:
                 raise ValueError("it says of a step of shrinking what there is not")
-        if self.tried > self.tries:
+        if self.needed > self.tries:
+            in_rounds = "" if self.needed == self.tried else f", in rounds of {ROUND:,} that begin before others are over"
             raise NoSolution(
-                f"has tried {plural(self.tried, 'instance')} already, and tries is {self.tries:,}; give at least {self.tried:,}"
+                f"has tried {plural(self.tried, 'instance')} already{in_rounds}, and tries is {self.tries:,}; give at least {self.needed:,}"
             )
 
     def _candidate(self, arrays: Arrays, name: str) -> Candidate | None:

@@ -11,6 +11,7 @@ from fairopt.results.declaring import (
     mapping,
     nullable,
     number,
+    number_or_inf,
     old,
     optional,
     record,
@@ -52,6 +53,7 @@ _SCHEDULED = {
     "envy_h": nullable(number("What waiting users would have had more with the share of another.", "share-hours")),
     "jain": nullable(number("Mean of Jain's index over the windows.", "fraction")),
 }
+_HALF_LIFE = nullable(number_or_inf("Half-life of its memory; inf: it never fades. Null: it has no memory.", "s"))
 _SIMULATED = {
     "complete": flag("Did every scheduler run to its end?"),
     "not_begun": texts("Schedulers that had not begun when the work was stopped."),
@@ -65,7 +67,7 @@ _SIMULATED = {
                 "name": NAME,
                 "scheduler": old(text(""), "name"),
                 "kind": text("greedy: whole tasks. Others are fluid: divided tasks."),
-                "half_life_s": nullable(number("Half-life of its memory.", "s")),
+                "half_life_s": _HALF_LIFE,
                 "jobs": whole("Number of jobs.", "jobs"),
                 "started": whole("Jobs that started.", "jobs"),
                 "jobs_ended": whole("Jobs that ended.", "jobs"),
@@ -327,7 +329,9 @@ KINDS: dict[str, Schema] = {
                         "simulation": text("The trace on its cluster."),
                         "seed": SEED,
                         "kind": nullable(text("greedy: whole tasks. Others are fluid: divided tasks.")),
-                        "half_life_s": nullable(number("Half-life of its memory.", "s")),
+                        "half_life_s": nullable(
+                            number_or_inf("Half-life of its memory; inf: it fades nothing. null: it has no memory.", "s")
+                        ),
                         **{
                             name: nullable(number(words, "jobs"))
                             for name, words in (("jobs", "Jobs."), ("started", "Jobs that started."), ("jobs_ended", "Jobs that ended."))

@@ -31,6 +31,11 @@ NOTIONS = items(SPEC, "Notions: names, names with options as in proportional:alp
 SCHEDULES = items(SPEC, "Greedy schedules and baselines, such as drfh:best-fit and drfh:pop.")
 SEED = whole("Seed of what is random.", "1")
 
+OF_COMMAND = {
+    "changes": texts("Changes to the file, as --set has them. Missing where there are none."),
+    "rules": texts("Rules beside those of the file, as --rule has them. Missing where there are none."),
+}
+
 DEFS: dict[str, Schema] = {}
 
 
@@ -41,8 +46,8 @@ def define(name: str, declared: Schema) -> Schema:
 
 
 def question(words: str, keys: dict[str, Schema]) -> Schema:
-    """The question of a result: options that were given or are defaults."""
-    return record(words, {name: optional(key) for name, key in keys.items()})
+    """The question of a result: options that were given or are defaults, and what the command line changed of the file."""
+    return record(words, {name: optional(key) for name, key in (OF_COMMAND | keys).items()})
 
 
 def time(words: str = "How long the computation took.") -> dict[str, Schema]:

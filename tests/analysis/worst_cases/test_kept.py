@@ -19,6 +19,8 @@ from support.processes import process
 
 import fairopt as fo
 from fairopt.analysis.worst_cases import course, local_search
+from fairopt.analysis.worst_cases.objective import objective_of
+from fairopt.analysis.worst_cases.small_instances import SmallInstances
 from fairopt.files import progress
 from fairopt.files.progress import of_text, text_of
 from fairopt.files.stores import read_arrays
@@ -231,3 +233,26 @@ def test_a_search_that_found_the_worst_has_nothing_more_to_try(tmp_path: Path) -
     more = fo.worst_case("drfh:first-fit", **options, tries=1000, resume=tmp_path)
     assert plain(more) == plain(fo.worst_case("drfh:first-fit", **options, tries=1000))
     assert first.tries == more.tries < 50
+
+
+@pytest.mark.usefixtures("short_rounds")
+def test_rounds_that_several_workers_begin_count_as_tries() -> None:
+    """Rounds 0 and 2 of 7 instances have tried 4 and 3: a search with fewer than 2 * 7 + 3 tries could not leave those of round 2 out."""
+    size = SmallInstances(2, 2, 1, (3, 6), (1, 3), ())
+    objective = objective_of(lambda instance: fo.schedule(instance, "drfh:worst-fit"), fo.NOTIONS["drfh"](), "worst", None, size)
+
+    def searching(tries: int) -> course.Course:
+        return course.Course(local_search.Rounds(objective, size, 1, True, None), tries)
+
+    begun = searching(21)
+    for number, made in ((0, 4), (2, 3)):
+        for now in itertools.islice(begun.rounds.steps(local_search.Round(number, 7)), made):
+            begun._take(now)
+    assert begun.tried == 7
+    with pytest.raises(fo.NoSolution, match=r"has tried 7 instances already, in rounds of 7 .*, and tries is 16; give at least 17"):
+        searching(16).restore(begun.state())
+    more = searching(17)
+    more.restore(begun.state())
+    with Crew(1, "loky", None) as crew:
+        more.run(crew, lambda: None)
+    assert more.tried == 17
