@@ -25,6 +25,7 @@ _DISTANCES = (9.0, 18.0, 32.0, 50.0, 75.0, 105.0, 140.0)  # points (of type) fro
 _MARK = 5.0  # points from the middle of a mark to its border
 _GAP = 2.0  # points around a label
 _SAME = 0.016  # parts of the width and height within which points are one mark
+_CROWD = 0.06  # parts of the width and height within which other marks leave a label little choice
 _LEADER = 14.0  # from this distance on a line leads to the mark
 # Penalties, in distances: covering a mark or label, crossing a line, lying nearer to another mark, leaving the axes.
 _COVERED, _CROSSED, _MISTAKEN, _OUTSIDE = 60.0, 12.0, 40.0, 400.0
@@ -64,7 +65,7 @@ def label_points(
             box = np.concatenate([mark + offset - half - _GAP, mark + offset + half + _GAP])
             end = mark + np.sign(offset) * np.maximum(np.abs(offset) - half, 0.0)
             leader = _along(np.array([mark, end])) if leaders and distance >= _LEADER else np.empty((0, 2))
-            cost += _COVERED * (sum(_overlap(box, other) for other in taken) + float(_inside(box, marks).sum()))
+            cost += _COVERED * (sum(_overlap(box, other) for other in taken) + float(_inside(_around(box, _MARK - _GAP), marks).sum()))
             cost += _COVERED * sum(bool(_inside(other, leader).any()) for other in taken)
             passed = np.linalg.norm(own[:, None] - leader, axis=2).min(axis=1, initial=np.inf) < _MARK
             cost += _COVERED * float((passed & (own != mark).any(axis=1)).sum())
@@ -85,7 +86,7 @@ def label_points(
 
 
 def together(places: FloatArray, axes: Axes) -> list[list[int]]:
-    """Group points that would cover each other; groups with most names first."""
+    """Group points that would cover each other; groups with most others near them first, then those with most names."""
     size = np.array([np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())])
     groups: list[list[int]] = []
     for j, place in enumerate(places):
@@ -94,7 +95,9 @@ def together(places: FloatArray, axes: Axes) -> list[list[int]]:
             near[0].append(j)
         else:
             groups.append([j])
-    return sorted(groups, key=len, reverse=True)
+    middles = places[[group[0] for group in groups]] / size
+    crowd = (np.abs(middles[:, None] - middles) <= _CROWD).all(axis=2).sum(axis=1)
+    return [groups[j] for j in sorted(range(len(groups)), key=lambda j: (crowd[j], len(groups[j])), reverse=True)]
 
 
 def tree_ticks(axes: Axes, places: FloatArray, names: Sequence[str], depths: Sequence[int]) -> None:
@@ -120,6 +123,10 @@ def _along(line: FloatArray) -> FloatArray:
     """Return points every few points of type along a polyline."""
     pieces = [np.linspace(a, b, max(2, int(np.hypot(*(b - a)) / 4))) for a, b in itertools.pairwise(line)]
     return np.concatenate(pieces) if pieces else line
+
+
+def _around(box: FloatArray, margin: float) -> FloatArray:
+    return box + margin * np.array([-1.0, -1.0, 1.0, 1.0])
 
 
 def _inside(box: FloatArray, points: FloatArray) -> np.ndarray:

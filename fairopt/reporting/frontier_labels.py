@@ -14,7 +14,7 @@ __all__ = ["FONT", "HEIGHT", "domains", "frontier_labels"]
 
 HEIGHT = 320  # pixels of the chart
 FONT = 10  # pixels of the labels
-_WIDTH = 760  # pixels for which the labels find their places; a wider chart leaves more room
+_WIDTH = 670  # pixels of the widest plot, for which the labels find their places: page.css limits a chart to 46rem, its axis included
 _LINE = 12.0  # pixels from a line of a label to the next; a chart places the middle of the first one
 _POINTS = 72.0  # to the inch: a point of type is a pixel then
 

@@ -77,6 +77,16 @@ def test_labels_stay_inside(point: tuple[float, float]) -> None:
     assert (left >= 0, bottom >= 0, right <= 400, top <= 300) == (True,) * 4
 
 
+def test_a_label_keeps_off_the_borders_of_marks() -> None:
+    """They are 5 points from the middles; three marks are so close that a label beside its own is 4 points from another."""
+    points = np.array([[0.51, 0.5], [0.51, 0.52], [0.5, 0.51]])
+    axes = axes_of()
+    found = boxes(axes, points, ["first", "second", "third"], leaders=False)
+    marks = axes.transData.transform(points)
+    for box in found:
+        assert (np.abs(marks - np.clip(marks, box[:2], box[2:])).max(axis=1) >= 5).all()
+
+
 def test_without_a_leader_a_label_is_nearest_to_its_own_point() -> None:
     """The place to the right of the first point is nearer to the second."""
     points = np.array([[0.5, 0.5], [0.5 + 50 / 400, 0.5]])
@@ -89,7 +99,7 @@ def test_without_a_leader_a_label_is_nearest_to_its_own_point() -> None:
 
 
 def test_points_in_one_place_are_one() -> None:
-    """Within 1.6 % of both axes, whatever their limits; groups with most names first."""
+    """Within 1.6 % of both axes, whatever their limits; first come those among others, and of these the one with most names."""
     axes = axes_of(limit=10.0)
     places = np.array([[1.0, 1.0], [5.0, 5.0], [5.15, 5.15], [5.0, 5.3], [5.17, 5.0]])
-    assert together(places, axes) == [[1, 2], [0], [3], [4]]
+    assert together(places, axes) == [[1, 2], [3], [4], [0]]
