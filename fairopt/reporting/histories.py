@@ -16,13 +16,16 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from fairopt.histories.result import History
-from fairopt.reporting.plain_page import page_path, picture, write_page
-from fairopt.reporting.tables.histories import period_of
+from fairopt.reporting.plain_page import columns_mean, page_path, picture, write_page
+from fairopt.reporting.tables.histories import MEANINGS, period_of
+from fairopt.reporting.tables.simulation import LATE, finish_ratios
 from fairopt.show.html import Html, table_html, text_html
 from fairopt.show.table import Column, Table, ids
 from fairopt.wording import figure, plural
@@ -64,13 +67,30 @@ def write_history_page(history: History, output: str | os.PathLike[str], title: 
             frame = frame.sort_values("shortfall", ascending=False, kind="stable")
         if by == "queue":
             frame = frame[~frame.index.isin(history.owners)]  # a queue that is an owner is in the table of owners
-        if len(frame):
+        if by == "owner":
+            parts += [f"<h2>{words}</h2>", columns_mean(_meanings(history)), *_owners(frame, judges_envy=history.judges_envy)]
+        elif len(frame) and not (by == "window" and len(frame) == 1):  # whose sums are those of the owners
             parts += [f"<h2>{words}</h2>", _table(frame.reset_index() if frame.index.name else frame)]
     if log.unjudged:
         rows = [(each.jobs, each.why, each.task_hours, each.first) for each in log.unjudged]
         parts += ["<h2>Not judged</h2>", _table(pd.DataFrame(rows, columns=["jobs", "why", "task-hours", "first"]))]
     parts += [f"<p>{text_html(note)}</p>" for note in history.notes]
     write_page(path, title or f"Fair shares by {history.notion}, {period_of(history)}", parts)
+
+
+def _meanings(history: History) -> dict[str, str]:
+    found = {"all columns": "share-hours; the whole cluster for an hour is 1"} | MEANINGS
+    found |= {"of tasks": "the same in task-hours, of the tasks that the owner runs"}
+    return {heading: means for heading, means in found.items() if heading != "envy" or history.judges_envy}
+
+
+def _owners(frame: pd.DataFrame, *, judges_envy: bool) -> Iterator[str]:
+    """Yield what owners received and were due, and below it how much later than alone their jobs ended."""
+    ratios = [name for name in frame.columns if str(name).startswith("finish_ratio")]
+    yield _table(frame.drop(columns=[*ratios, *([] if judges_envy else ["envy"])]).reset_index())
+    if np.isfinite(frame["finish_ratio_median"]).any():
+        yield table_html(finish_ratios("owner", frame), missing="")
+        yield f"<p class=soft>{text_html(LATE)}</p>"
 
 
 def _table(frame: pd.DataFrame) -> Html:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from fairopt.show.html import Html, text_html
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["page_of", "page_path", "picture", "write_page"]
+__all__ = ["columns_mean", "page_of", "page_path", "picture", "write_page"]
 
 _STYLE = """
 :root { color-scheme: light dark }
@@ -81,6 +81,12 @@ def picture(drawn: Figure, says: str) -> Html:
     drawn.savefig(written, format="svg", metadata={"Date": None})
     drawing = written.getvalue()
     return Html(f'<figure role="img" aria-label="{text_html(says)}">{drawing[drawing.index("<svg") :]}</figure>')
+
+
+def columns_mean(words: Mapping[str, str]) -> Html:
+    """Return the meaning of each column, by its heading, as a part of the page that opens on a click."""
+    lines = "".join(f"<dt>{text_html(heading)}</dt><dd>{text_html(means)}.</dd>" for heading, means in words.items())
+    return Html(f"<details><summary>What the columns mean</summary><dl>{lines}</dl></details>")
 
 
 def page_of(title: str, parts: Iterable[str]) -> str:

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from fairopt.plots.colours import Look, looks
-from fairopt.reporting.plain_page import page_path, picture, write_page
+from fairopt.reporting.plain_page import columns_mean, page_path, picture, write_page
 from fairopt.show.html import Html, table_html, text_html
 from fairopt.show.table import Column, Style, Table, ids, names, numbers, percents
 from fairopt.simulation.baselines.options import half_life_of
@@ -189,9 +189,8 @@ def _schedulers(frame: pd.DataFrame) -> Table:
 
 
 def _words(found: SideBySide) -> str:
-    lines = [f"<dt>{heading}</dt><dd>{means}.</dd>" for _, heading, _, _, means in _MEASURES]
     windows = f"Windows of {duration(found.window)}. Bold: the best of a column."
-    return f"<details><summary>What the columns mean</summary><dl>{''.join(lines)}</dl></details><p class=soft>{windows}</p>"
+    return f"{columns_mean({heading: means for _, heading, _, _, means in _MEASURES})}<p class=soft>{windows}</p>"
 
 
 def _jain(found: SideBySide) -> Table:

@@ -210,7 +210,7 @@ def schedule(
     check_yes_or_no("exact", exact)
     check_single_servers(instance)
     if instance.unservable:
-        log.warning("%s: no tasks there", instance.unservable_in_words)
+        log.warning("%s; users without a server get no tasks", instance.unservable_in_words)
     asked = instance.exact if exact else instance
     prepared = how_placed.prepare(instance) if isinstance(how_placed, Placement) else instance
     seen = seen_exactly(instance, how_placed) if exact else prepared
@@ -226,7 +226,7 @@ def schedule(
         made = {"ties": ties, "seed": seed, "stop": stop}
         usual = {"ties": "index", "seed": 0, "stop": "exhausted"}
         words = [f"{word}={value}" for word, value in (options | made).items() if np.ndim(value) == 0 and value != usual.get(word)]
-        log.warning("%s: a task of %s %s: no tasks there", ":".join([chosen.name, name, *words]), joined(fits_nowhere, 5), why)
+        log.warning("%s: a task of %s %s; such tasks do not run", ":".join([chosen.name, name, *words]), joined(fits_nowhere, 5), why)
     formulated = time.perf_counter()
 
     filler = fill_exactly if exact else fill

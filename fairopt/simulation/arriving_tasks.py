@@ -183,7 +183,7 @@ def _checked(instance: Instance, resource: str, cards: str | None, until: float,
         number = instance.tasks[endless[0]]
         has = f"{exactly(number)} tasks" if np.isfinite(number) else "no limit on its tasks"
         raise InvalidInstance(
-            f"user {named(instance.users[endless[0]])} has {has}, and what arrives is a number of whole tasks; give each user one"
+            f"user {named(instance.users[endless[0]])} has {has}, and what arrives are whole tasks; give each user a number, as tasks: 40"
         )
     r = instance.resources.index(resource)
     capacity, demand = float(instance.total_capacity[r]), float(instance.tasks @ _counted(instance, r).max(axis=1))

@@ -336,7 +336,9 @@ def _of_able_users(program: Program, deadline: Deadline | None) -> Program:
     left_out = [name for name, there in zip(program.users, able | ~program.can_run, strict=True) if not there]
     if not left_out:
         return program
-    log.warning("%s can have nothing under the rules: no part in the goal", joined([named(name) for name in left_out], 5))
+    log.warning(
+        "the rules leave nothing to %s; users who can have nothing are left out of the goal", joined([named(name) for name in left_out], 5)
+    )
     kept = able[program.pair_users]
     limits = program.limits
     return dataclasses.replace(

@@ -153,7 +153,7 @@ def solve(
     question = Optimum(chosen, solver, integral, tolerance, exact, digits, time_limit, given_options)
     if _SAYS.get():
         if instance.unservable:
-            log.warning("%s: no tasks there, and no part in the goal", instance.unservable_in_words)
+            log.warning("%s; users without a server get no tasks and are left out of the goal", instance.unservable_in_words)
         for remark in remarks(instance):
             log.warning("%s", remark)
     if exact and integral:

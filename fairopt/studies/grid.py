@@ -162,7 +162,7 @@ def _probe(name: str, source: Instance | Callable[[int], Instance], seed: int, b
     """Return data that identifies the instance. A generator is identified by the instance that it draws from one seed, kept in the file."""
     if isinstance(source, Instance):
         if source.unservable:
-            log.warning('of "%s", %s: no tasks there, and no part in the goal', name, source.unservable_in_words)
+            log.warning('of "%s", %s; users without a server get no tasks and are left out of the goal', name, source.unservable_in_words)
         return {"drawn": None, "fingerprint": fingerprint(draw(source, seed))}
     seed = seed if before is None or before["drawn"] is None else before["drawn"]
     try:

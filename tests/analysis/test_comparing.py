@@ -416,7 +416,7 @@ def test_a_warning_names_its_row(caplog: pytest.LogCaptureFixture) -> None:
     assert row.allocation is not None
     assert row.allocation.details["fits_nowhere"] == ["A", "B"]
     assert [record.getMessage() for record in caplog.records] == [
-        "drfh:slots:slots=2: a task of A and B needs more slots than any server has where it may run: no tasks there"
+        "drfh:slots:slots=2: a task of A and B needs more slots than any server has where it may run; such tasks do not run"
     ]
 
 

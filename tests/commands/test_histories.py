@@ -79,6 +79,9 @@ def test_forms(files: list[str], tmp_path: Path) -> None:
     assert "<bdi>shortfall</bdi>" in page
     assert "Shortfall of all owners" in page
     assert "may exceed 100 %" in page
+    assert "<dt>waiting</dt><dd>work that waited.</dd>" in page
+    assert "<bdi>finish-time ratio, by owner</bdi>" in page
+    assert page.count("<bdi>median</bdi>") == 1  # beside the others, not in the table of owners, which it would make too wide
 
 
 def test_averages_go_to_other_commands(files: list[str], tmp_path: Path) -> None:
@@ -113,7 +116,9 @@ def test_a_queue_that_is_an_owner_is_shown_once(files: list[str], tmp_path: Path
     run(*files, "--report", tmp_path / "month.html")
     page = run(*files).partition("worst times")[0]
     assert [line.split()[0] for line in page.splitlines() if line.startswith(("lab ", "A ", "B "))] == ["lab", "B", "A"]
-    assert (tmp_path / "month.html").read_text().count("<bdi>A</bdi>") == 2  # its name and its queue, in the table of owners
+    assert (tmp_path / "month.html").read_text().count(
+        "<bdi>A</bdi>"
+    ) == 3  # its name and its queue, in the table of owners, and its ratios
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,20 @@ from fairopt.show.blocks import GAP, Block, Facts, Note
 from fairopt.show.table import Table, ids, names, numbers, percents, words
 from fairopt.wording import duration, figure, percent, plural, residual
 
-__all__ = ["history_blocks", "period_of"]
+__all__ = ["MEANINGS", "history_blocks", "period_of"]
 
 _OWNERS = 12  # listed one by one
 _REASONS = 8
 _COLUMNS = ("entitled", "received", "shortfall", "surplus")
+MEANINGS = {
+    "entitled": "the exact allocation of the jobs that were there",
+    "received": "what the jobs of the owner held",
+    "shortfall": "due and not given while work waited",
+    "surplus": "given beyond what was due",
+    "envy": "what it would gain with what another owner of its queue held",
+    "waiting": "work that waited",
+}
+"""What each column of owners means."""
 
 
 def period_of(found: History) -> str:
@@ -60,13 +69,10 @@ def history_blocks(found: History, *, shown: Sequence[str] = (), sort: str = "sh
     for note in found.notes:
         yield GAP
         yield Note(f"Note: {note}", whole=True)
-    envy = " envy: what it would gain with what another owner of its queue held." if found.judges_envy else ""
+    meant = ("entitled", "shortfall", "surplus", "waiting", *(["envy"] if found.judges_envy else []))
+    columns = " ".join(f"{name}: {MEANINGS[name]}." for name in meant)
     yield GAP
-    yield Note(
-        "In share-hours: the whole cluster for an hour is 1. entitled: the exact allocation of the jobs that were there. shortfall: "
-        f"due and not given while work waited. surplus: given beyond what was due. waiting: work that waited.{envy}\n{LATE}",
-        style="soft",
-    )
+    yield Note(f"In share-hours: the whole cluster for an hour is 1. {columns}\n{LATE}", style="soft")
 
 
 def _facts(found: History, data: dict[str, Any]) -> Facts:
