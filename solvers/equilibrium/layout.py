@@ -158,6 +158,10 @@ class State:
     stop: IntArray
     level: FloatArray
 
+    def sets(self) -> bytes:
+        """Return the active sets, to compare them: which pairs hold something, and which limit stopped each of these."""
+        return np.where(self.x > 0, self.stop, -2).tobytes()
+
     def go_to(self, layout: Layout, x: FloatArray) -> None:
         """Replace the tasks by x."""
         self.x[:] = x

@@ -30,6 +30,10 @@ class Settings:
     shortest: float = 0.05  # down to this part of a step
     pair_seconds: float = 1e-5  # of plain Python for one pair in a sweep, or one server that acts and one user, roughly
 
+    # The limit of sweeps whose sets have settled (settled).
+    settled: int = 2  # sweeps that change no set, after which it is tried
+    squarings: int = 20  # of a sweep: after a million sweeps they converge too slowly
+
     # Which pairs are empty and what is tried (proposals, polish, layout).
     empty: tuple[float, ...] = (1e-9, 1e-6, 1e-4, 1e-2)  # a pair below this part of its largest value is taken to be empty; tried in turn
     creep: float = 1e-9  # a change below which the sweeps need no help, and the equations may have any number of pairs

@@ -4,11 +4,13 @@ Every server i solves its own problem, a leximin over (y[n] + x[n,i]) / g[n,i] g
 (`fairopt.solvers.equilibrium.kernel`). The first sweep starts from the empty allocation, so it is DRF on each server in order. This is
 Algorithm I of Khamse-Ashari et al. (2017), with its inner loop replaced by its limit.
 
-Most instances converge in a few sweeps, or in some dozens; some converge geometrically, over thousands. After 200 sweeps (fewer where a
-sweep has many pairs and takes long) three methods propose points that may be better:
+Most instances converge in a few sweeps, or in some dozens; some converge geometrically, over thousands. Where servers take turns and few
+pairs hold something, their end is computed as soon as the active sets (which pairs hold something, and which limit stopped each) have
+stayed the same for a few sweeps (`fairopt.solvers.equilibrium.settled`). After 200 sweeps (fewer where a sweep has many pairs and takes
+long) three methods propose points that may be better:
 
-* the equations of the active sets that the sweeps have found (which pairs hold something, and which limit stopped each) are solved every
-  few sweeps (`fairopt.solvers.equilibrium.equations`); where their solution satisfies the condition of the equilibrium, it is the answer;
+* the equations of the active sets that the sweeps have found are solved every few sweeps (`fairopt.solvers.equilibrium.equations`); where
+  their solution satisfies the condition of the equilibrium, it is the answer;
 * if each sweep makes nearly the same small change, one step makes them all, until some pair is empty;
 * if sweeps converge slowly, an interior point (`fairopt.solvers.equilibrium.smoothing`) finds which pairs hold something, given the limit
   that stops each pair.
@@ -43,6 +45,7 @@ from fairopt.solvers.equilibrium.layout import Layout, State
 from fairopt.solvers.equilibrium.proposals import drifted, smoothed, solved_equations
 from fairopt.solvers.equilibrium.record import Record
 from fairopt.solvers.equilibrium.settings import SETTINGS
+from fairopt.solvers.equilibrium.settled import limit_of_sweeps
 
 __all__ = ["find_equilibrium"]
 
@@ -62,6 +65,7 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
     act = _turns(goal, layout, state, steps)
     in_turn = goal.order == "sequential"
     best, violation = layout.by_pair(state.x), np.inf
+    sets, same = b"", 0
     due, leap, last, spare, stuck = 1, 2 * SETTINGS.every, np.inf, SETTINGS.spare, 0
     help_from = min(SETTINGS.help_after, SETTINGS.help_after_pairs / max(1, state.x.size))
     for sweep in range(1, SETTINGS.most_sweeps + 1):
@@ -69,6 +73,13 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
             act, in_turn = _turns(Equilibrium(goal.weights), layout, state, steps), True
         change = act()
         record.add(change, state)
+        same = same + 1 if (now := state.sets()) == sets else 0
+        sets = now
+        if in_turn and same == SETTINGS.settled:
+            end = limit_of_sweeps(layout, state)
+            if end is not None and (worst := layout.violation(end, checks)) <= SETTINGS.aim:
+                best, violation = end, worst
+                break
         if change <= ROUNDING or sweep >= due or deadline.left == 0.0:
             due = min(2 * sweep, sweep + SETTINGS.every)
             near, before = layout.by_pair(state.x), violation
