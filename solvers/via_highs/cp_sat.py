@@ -16,13 +16,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from fairopt.errors import SolverUnavailable, Unsupported
 from fairopt.instance import FloatArray, IntArray
 from fairopt.processes.streams import on_stderr
 from fairopt.solvers.backend import Status
 from fairopt.solvers.highs_model import Outcome
+from fairopt.solvers.via_highs.integer_program import IntegerProgram
 from fairopt.wording import did_you_mean
 
 __all__ = ["CpSat", "checked"]
@@ -70,7 +70,7 @@ def _scaled(coefficients: FloatArray, upper: FloatArray) -> float:
 
 
 class CpSat:
-    """maximise cost @ x  subject to  row_lower <= matrix @ x <= row_upper,  lower <= x <= upper,  x whole.
+    """An `IntegerProgram` whose columns are all whole, in the form of CP-SAT.
 
     Raises
     ------
@@ -81,26 +81,20 @@ class CpSat:
     def __init__(
         self,
         options: Mapping[str, object],
-        cost: FloatArray,
-        lower: FloatArray,
-        upper: FloatArray,
-        matrix: sp.csr_array,
-        row_lower: FloatArray,
-        row_upper: FloatArray,
-        integral: IntArray,
-        tolerance: float,
+        program: IntegerProgram,
     ) -> None:
-        if integral.size < cost.size:
+        cost, upper, matrix, tolerance = program.cost, program.upper, program.matrix, program.tolerance
+        if program.integral.size < cost.size:
             raise Unsupported('"cp-sat" has whole numbers alone, and this program has other columns, too; use solver="highs"')
         if not np.isfinite(upper).all():
             raise Unsupported('"cp-sat" needs a bound on every number of tasks, and some have none; use solver="highs"')
         cp = self._cp = _cp_model()
         self.model: Any = cp.CpModel()
         self.cost, self._options, self._solver = cost, options, cp.CpSolver()
-        least, most = np.ceil(lower - tolerance).astype(int), np.floor(upper + tolerance).astype(int)
+        least, most = np.ceil(program.lower - tolerance).astype(int), np.floor(upper + tolerance).astype(int)
         self.columns = [self.model.new_int_var(a, b, "") for a, b in zip(least.tolist(), most.tolist(), strict=True)]
         reach = np.maximum(np.abs(least), np.abs(most)).astype(float)
-        for row, bounds in enumerate(zip(row_lower.tolist(), row_upper.tolist(), strict=True)):
+        for row, bounds in enumerate(zip(program.row_lower.tolist(), program.row_upper.tolist(), strict=True)):
             entries = slice(matrix.indptr[row], matrix.indptr[row + 1])
             some = matrix.indices[entries][reach[matrix.indices[entries]] > 0]
             values = matrix.data[entries][reach[matrix.indices[entries]] > 0]

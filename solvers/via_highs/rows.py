@@ -10,8 +10,9 @@ import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
 from fairopt.solvers.highs_model import HighsModel, Outcome
+from fairopt.solvers.via_highs.integer_program import IntegerProgram
 
-__all__ = ["Maker", "Model", "Rows", "begin"]
+__all__ = ["Maker", "Model", "Rows", "begin", "by_highs"]
 
 
 class Model(Protocol):
@@ -41,14 +42,28 @@ def begin(model: Model, start: Callable[[], FloatArray]) -> None:
         model.guess(start())
 
 
-Maker: TypeAlias = Callable[..., Model]
-"""Makes a model of the arguments of `HighsModel`."""
+Maker: TypeAlias = Callable[[IntegerProgram], Model]
+"""From a program with whole numbers to the model of it that one solver takes."""
+
+
+def by_highs(program: IntegerProgram, *, relaxed: bool = False) -> HighsModel:
+    """Return the model of HiGHS; ``relaxed``, where every column is divisible."""
+    return HighsModel(
+        program.cost,
+        program.lower,
+        program.upper,
+        program.matrix,
+        program.row_lower,
+        program.row_upper,
+        integral=None if relaxed else program.integral,
+        tolerance=program.tolerance,
+    )
 
 
 class Rows:
     """Columns from 0 to an upper bound, and rows. ``branch_and_cut`` makes the model of those of whole numbers, HiGHS the others."""
 
-    def __init__(self, branch_and_cut: Maker = HighsModel) -> None:
+    def __init__(self, branch_and_cut: Maker = by_highs) -> None:
         self.branch_and_cut = branch_and_cut
         self.upper: list[float] = []
         self.whole: list[bool] = []
@@ -98,13 +113,14 @@ class Rows:
         cost = np.zeros(len(self.upper))
         cost[[*maximise]] = [*maximise.values()]
         rows, columns, values = (np.concatenate(each) for each in zip(*self.entries, strict=True))
-        return (HighsModel if relaxed else self.branch_and_cut)(
+        program = IntegerProgram(
             cost,
             np.zeros(cost.size),
             np.array(self.upper),
             sp.csr_array((values, (rows, columns)), shape=(len(self.lower_rows), cost.size)),
             np.array(self.lower_rows),
             np.array(self.upper_rows),
-            integral=None if relaxed else np.flatnonzero(self.whole),
-            tolerance=tolerance,
+            np.flatnonzero(self.whole),
+            tolerance,
         )
+        return by_highs(program, relaxed=True) if relaxed else self.branch_and_cut(program)

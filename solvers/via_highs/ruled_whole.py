@@ -16,15 +16,15 @@ from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tolerances import FITS, TINY
 from fairopt.program import Feature, LimitKind, Program, Solution
 from fairopt.solvers.backend import Deadline, Status
-from fairopt.solvers.highs_model import HighsModel, Outcome, solved
-from fairopt.solvers.via_highs.rows import Maker, Rows, begin
+from fairopt.solvers.highs_model import Outcome, solved
+from fairopt.solvers.via_highs.rows import Maker, Rows, begin, by_highs
 from fairopt.solvers.via_highs.settings import SETTINGS
 from fairopt.solvers.via_highs.whole_tasks import Outcomes
 
 __all__ = ["Pairs", "fewest_whole_ruled", "solve_whole_ruled"]
 
 
-def solve_whole_ruled(program: Program, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> Solution:
+def solve_whole_ruled(program: Program, deadline: Deadline, branch_and_cut: Maker = by_highs) -> Solution:
     """Return the integral leximin, or the largest integral total, of a program with rules.
 
     Raises
@@ -45,7 +45,7 @@ def solve_whole_ruled(program: Program, deadline: Deadline, branch_and_cut: Make
     return Solution(best, gap=gap, bound=bound, iterations=iterations + outcome.iterations, programs_solved=runs + 1)
 
 
-def fewest_whole_ruled(program: Program, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> Solution:
+def fewest_whole_ruled(program: Program, deadline: Deadline, branch_and_cut: Maker = by_highs) -> Solution:
     """Return whole tasks that obey the rules and in which nobody has more, in all, than rules force.
 
     Raises
@@ -62,7 +62,7 @@ def fewest_whole_ruled(program: Program, deadline: Deadline, branch_and_cut: Mak
 class Pairs:
     """A model with a whole number of tasks on each pair, within all rows."""
 
-    def __init__(self, program: Program, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> None:
+    def __init__(self, program: Program, deadline: Deadline, branch_and_cut: Maker = by_highs) -> None:
         self.program, self.deadline, self.branch_and_cut = program, deadline, branch_and_cut
         limits = program.limits
         largest = np.floor(program.largest() * (1 + FITS) + FITS)

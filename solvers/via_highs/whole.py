@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from fairopt.program import AlphaFair, Program, Solution, TreeFilling
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_model import HighsModel
-from fairopt.solvers.via_highs.rows import Maker
+from fairopt.solvers.via_highs.rows import Maker, by_highs
 from fairopt.solvers.via_highs.ruled_whole import fewest_whole_ruled, solve_whole_ruled
 from fairopt.solvers.via_highs.whole_alpha_fair import solve_whole_alpha_fair
 from fairopt.solvers.via_highs.whole_floors import solve_whole_guarantees
@@ -16,13 +15,13 @@ from fairopt.solvers.via_highs.whole_tree import solve_whole_tree
 __all__ = ["solve_whole_program"]
 
 
-def solve_whole_program(program: Program, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> Solution:
+def solve_whole_program(program: Program, deadline: Deadline, branch_and_cut: Maker = by_highs) -> Solution:
     """Return the leximin, the largest total or the best alpha-fair sum of whole tasks, with rules and in a tree of queues, too.
 
     Parameters
     ----------
     branch_and_cut : callable
-        Makes a model of whole numbers of the arguments of `HighsModel`. Relaxations, bounds and packings are those of HiGHS.
+        Makes the models of programs with whole numbers. Relaxations, bounds and packings are those of HiGHS.
 
     Raises
     ------

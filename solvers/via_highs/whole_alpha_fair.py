@@ -29,8 +29,8 @@ from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import FITS, TINY
 from fairopt.program import AlphaFair, Program, Solution
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_model import HighsModel, Outcome, Status, solved
-from fairopt.solvers.via_highs.rows import Maker, Rows
+from fairopt.solvers.highs_model import Outcome, Status, solved
+from fairopt.solvers.via_highs.rows import Maker, Rows, by_highs
 from fairopt.solvers.via_highs.ruled_whole import Pairs
 from fairopt.solvers.via_highs.settings import SETTINGS
 
@@ -42,7 +42,7 @@ _RISEN = 1e-3  # relative: a smaller rise of the least utility is no reason for 
 _ROUNDS = 100
 
 
-def solve_whole_alpha_fair(program: Program, goal: AlphaFair, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> Solution:
+def solve_whole_alpha_fair(program: Program, goal: AlphaFair, deadline: Deadline, branch_and_cut: Maker = by_highs) -> Solution:
     """Return the best whole tasks.
 
     Raises

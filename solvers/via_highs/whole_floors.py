@@ -25,8 +25,7 @@ from fairopt.program.guarantees import caps
 from fairopt.program.promises import counted, groups_of, in_doubt
 from fairopt.program.tree_filling import Part
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_model import HighsModel
-from fairopt.solvers.via_highs.rows import Maker
+from fairopt.solvers.via_highs.rows import Maker, by_highs
 from fairopt.solvers.via_highs.settings import SETTINGS
 from fairopt.solvers.via_highs.tree import promised_alone
 from fairopt.solvers.via_highs.whole_tree import Filling, PartModel
@@ -36,7 +35,7 @@ __all__ = ["solve_whole_guarantees"]
 _NOTHING = Part("", np.zeros(0, bool))
 
 
-def solve_whole_guarantees(program: Program, goal: TreeFilling, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> Solution:
+def solve_whole_guarantees(program: Program, goal: TreeFilling, deadline: Deadline, branch_and_cut: Maker = by_highs) -> Solution:
     """Fill a tree with guarantees in whole tasks.
 
     The stages alone decide where every guarantee is met as far as its users have tasks. Else the best sorted parts are found, and the tree

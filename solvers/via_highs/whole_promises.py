@@ -21,14 +21,13 @@ from fairopt.program import LimitKind, Program, Solution, TreeFilling
 from fairopt.program.stop_times import stop_times
 from fairopt.program.tree_filling import Part
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_model import HighsModel
-from fairopt.solvers.via_highs.rows import Maker
+from fairopt.solvers.via_highs.rows import Maker, by_highs
 from fairopt.solvers.via_highs.whole_tree import Filling, PartModel
 
 __all__ = ["solve_whole_promises"]
 
 
-def solve_whole_promises(program: Program, goal: TreeFilling, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> Solution:
+def solve_whole_promises(program: Program, goal: TreeFilling, deadline: Deadline, branch_and_cut: Maker = by_highs) -> Solution:
     """Fill a tree with guarantees in whole tasks that obey rules.
 
     Raises
@@ -42,7 +41,7 @@ def solve_whole_promises(program: Program, goal: TreeFilling, deadline: Deadline
 class _Promises(Filling):
     """The model of all parts so far."""
 
-    def __init__(self, program: Program, goal: TreeFilling, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> None:
+    def __init__(self, program: Program, goal: TreeFilling, deadline: Deadline, branch_and_cut: Maker = by_highs) -> None:
         super().__init__(program, goal, deadline, branch_and_cut)
         self.gains: list[dict[int, int]] = []
 

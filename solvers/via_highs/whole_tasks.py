@@ -28,9 +28,9 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import FITS, TINY
 from fairopt.program import Feature, Program, Solution, Stage
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_model import HighsModel, Outcome, Status, solved
+from fairopt.solvers.highs_model import Outcome, Status, solved
 from fairopt.solvers.via_highs.identical_servers import Totals
-from fairopt.solvers.via_highs.rows import Maker, Rows, begin
+from fairopt.solvers.via_highs.rows import Maker, Rows, begin, by_highs
 from fairopt.solvers.via_highs.settings import SETTINGS
 from fairopt.solvers.via_highs.whole_starts import WholeStarts
 
@@ -39,7 +39,7 @@ __all__ = ["Outcomes", "solve_whole"]
 log = logging.getLogger(__name__)
 
 
-def solve_whole(program: Program, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> Solution:
+def solve_whole(program: Program, deadline: Deadline, branch_and_cut: Maker = by_highs) -> Solution:
     """Solve Total or Leximin over whole tasks; ``branch_and_cut`` solves the programs of whole numbers, HiGHS their bounds and packings."""
     if program.goal.feature is Feature.TOTAL:
         return _total(program, deadline, branch_and_cut)
@@ -54,7 +54,7 @@ def _totals(program: Program, worth: FloatArray) -> Totals:
     return Totals.of(program.pair_users, program.pair_servers, worth, matrix, largest)
 
 
-def _total(program: Program, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> Solution:
+def _total(program: Program, deadline: Deadline, branch_and_cut: Maker = by_highs) -> Solution:
     worth = program.worth
     totals = _totals(program, worth)
     value = worth[totals.first]
@@ -107,7 +107,7 @@ def _greedy_total(program: Program, deadline: Deadline) -> FloatArray:
 class Outcomes:
     """The levels found so far, how many users are counted at or below each, and the best allocation known."""
 
-    def __init__(self, program: Program, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> None:
+    def __init__(self, program: Program, deadline: Deadline, branch_and_cut: Maker = by_highs) -> None:
         self.program, self.deadline, self.branch_and_cut = program, deadline, branch_and_cut
         self.per_level = program.worth
         self.totals = totals = _totals(program, self.per_level)

@@ -36,8 +36,8 @@ from fairopt.program import LimitKind, Program, Solution, Stage, TreeFilling
 from fairopt.program.stop_times import stop_times
 from fairopt.program.tree_filling import Part
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_model import HighsModel, Status, solved
-from fairopt.solvers.via_highs.rows import Maker, Rows
+from fairopt.solvers.highs_model import Status, solved
+from fairopt.solvers.via_highs.rows import Maker, Rows, by_highs
 from fairopt.solvers.via_highs.settings import SETTINGS
 from fairopt.solvers.via_highs.tree import solve_filling
 
@@ -46,7 +46,7 @@ __all__ = ["Filling", "PartModel", "solve_whole_tree"]
 log = logging.getLogger(__name__)
 
 
-def solve_whole_tree(program: Program, goal: TreeFilling, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> Solution:
+def solve_whole_tree(program: Program, goal: TreeFilling, deadline: Deadline, branch_and_cut: Maker = by_highs) -> Solution:
     """Fill a tree in whole tasks.
 
     Raises
@@ -74,7 +74,7 @@ class PartModel:
 class Filling:
     """The model of all parts so far, and the best tasks known."""
 
-    def __init__(self, program: Program, goal: TreeFilling, deadline: Deadline, branch_and_cut: Maker = HighsModel) -> None:
+    def __init__(self, program: Program, goal: TreeFilling, deadline: Deadline, branch_and_cut: Maker = by_highs) -> None:
         self.program, self.goal, self.deadline = program, goal, deadline
         self.limits = program.limits
         self.largest = np.floor(program.largest() * (1 + FITS) + FITS)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
-from fairopt.instance import FloatArray, IntArray
+from fairopt.instance import FloatArray
 from fairopt.solvers.backend import Status
 from fairopt.solvers.highs_model import Outcome
-from fairopt.solvers.via_highs.incumbents import Bounds
+from fairopt.solvers.via_highs.integer_program import IntegerProgram
 from fairopt.solvers.via_pyomo import model as pyomo_model
 from fairopt.solvers.via_pyomo import running
 
@@ -21,25 +20,19 @@ _NOTHING = 1e-9  # a smaller difference of two goals is none
 
 
 class WholeModel:
-    """maximise cost @ x  subject to  row_lower <= matrix @ x <= row_upper,  lower <= x <= upper,  x[integral] whole."""
+    """An `IntegerProgram` in the form of this package."""
 
     def __init__(
         self,
         engine: running.Engine,
-        cost: FloatArray,
-        lower: FloatArray,
-        upper: FloatArray,
-        matrix: sp.csr_array,
-        row_lower: FloatArray,
-        row_upper: FloatArray,
-        integral: IntArray,
-        tolerance: float,
+        program: IntegerProgram,
     ) -> None:
         import pyomo.environ as pyo
 
         self.has_start = False
-        self.engine, self.bounds = engine, Bounds(cost, lower, upper, matrix, row_lower, row_upper, integral)
-        whole = set(integral.tolist())
+        self.engine, self.program = engine, program
+        cost, matrix, tolerance = program.cost, program.matrix, program.tolerance
+        lower, upper, whole = program.lower, program.upper, set(program.integral.tolist())
         with running.inside():
             self.model: Any = pyo.ConcreteModel()
             self.model.x = pyo.Var(
@@ -50,7 +43,7 @@ class WholeModel:
             self.columns = list(self.model.x.values())
             self.model.rows = pyo.ConstraintList()
             self.is_empty = False  # has it a row that nothing satisfies?
-            for row, (least, most) in enumerate(zip(row_lower.tolist(), row_upper.tolist(), strict=True)):
+            for row, (least, most) in enumerate(zip(program.row_lower.tolist(), program.row_upper.tolist(), strict=True)):
                 if matrix.indptr[row] == matrix.indptr[row + 1]:
                     self.is_empty |= least > tolerance or most < -tolerance
                     continue
@@ -81,16 +74,16 @@ class WholeModel:
             The solver gives no bound, which proves that a point is the best.
         """
         status, bound = running.run(self.model, self.engine, time_limit, start=self.has_start)
-        if self.is_empty or (status is Status.UNBOUNDED and np.isfinite(self.bounds.largest())):  # "infeasible or unbounded"
+        if self.is_empty or (status is Status.UNBOUNDED and np.isfinite(self.program.largest())):  # "infeasible or unbounded"
             status = Status.INFEASIBLE
         if status is Status.TIME_LIMIT:
-            return self.bounds.outcome(status, running.values(self.columns), bound)
+            return self.program.outcome(status, running.values(self.columns), bound)
         if status is not Status.OPTIMAL:
             return Outcome(status, np.empty(0), np.empty(0), np.inf, 0, np.nan if bound is None else bound)
-        if bound is None and self.bounds.cost.any():
+        if bound is None and self.program.cost.any():
             raise Unsupported(f'"pyomo:{self.engine.name}" gives no bound, which proves whole tasks; use another solver')
         x = running.values(self.columns)
-        value = float(self.bounds.cost @ x)
+        value = float(self.program.cost @ x)
         above = 0.0 if bound is None else max(bound - value, 0.0)
         gap = 0.0 if above <= _NOTHING else above / abs(value) if value else np.inf
         return Outcome(status, x, np.empty(0), gap, 0, value if bound is None else bound)

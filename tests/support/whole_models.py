@@ -9,8 +9,9 @@ import pytest
 import scipy.sparse as sp
 
 from fairopt.solvers.backend import Status
-from fairopt.solvers.highs_model import HighsModel, Outcome
-from fairopt.solvers.via_highs.rows import Maker, begin
+from fairopt.solvers.highs_model import Outcome
+from fairopt.solvers.via_highs.integer_program import IntegerProgram
+from fairopt.solvers.via_highs.rows import Maker, begin, by_highs
 
 __all__ = ["agrees_with_highs", "stops_with_a_point"]
 
@@ -25,7 +26,7 @@ def agrees_with_highs(maker: Maker, seed: int, whole: int = 3) -> None:
     cost, upper = rng.integers(0, 5, 4) * rng.choice([1.0, 0.7]), np.array([4.0, 4.0, 4.0, 2.5])
     size = abs(matrix).max(axis=1).toarray().ravel()
     rows = np.array([-np.inf, -np.inf, 0.3 * size[2]]), np.array([2.3, 3.0, np.inf]) * np.maximum(size, 0.1)
-    mine, highs = (_run(each, cost, upper, matrix, *rows, whole=whole) for each in (maker, HighsModel))
+    mine, highs = (_run(each, cost, upper, matrix, *rows, whole=whole) for each in (maker, by_highs))
     again = _run(maker, cost, upper, matrix, *rows, whole=whole, start=highs.x)
     assert (again.status, again.gap) == (mine.status, mine.gap)
     assert again.bound == pytest.approx(mine.bound, abs=1e-7, nan_ok=True)
@@ -36,12 +37,12 @@ def agrees_with_highs(maker: Maker, seed: int, whole: int = 3) -> None:
         assert mine.gap == 0
         assert mine.bound == pytest.approx(float(cost @ mine.x), abs=1e-7)
     none = np.full(3, -np.inf), np.array([7.0, 9.0, -1.0])
-    mine, highs = (_run(each, cost, upper, matrix, *none, whole=whole) for each in (maker, HighsModel))
+    mine, highs = (_run(each, cost, upper, matrix, *none, whole=whole) for each in (maker, by_highs))
     assert mine.status is highs.status
 
 
-def _run(maker: Maker, cost: Any, upper: Any, matrix: Any, *rows: Any, whole: int, start: Any = ()) -> Outcome:
-    model = maker(cost, np.zeros(4), upper, matrix, *rows, integral=np.arange(whole), tolerance=1e-9)
+def _run(maker: Maker, cost: Any, upper: Any, matrix: Any, least: Any, most: Any, *, whole: int, start: Any = ()) -> Outcome:
+    model = maker(IntegerProgram(cost, np.zeros(4), upper, matrix, least, most, np.arange(whole)))
     if len(start):
         begin(model, lambda: np.asarray(start, float))
     return model.run(np.inf)
@@ -53,11 +54,10 @@ def stops_with_a_point(maker: Maker, seconds: float = 1.0) -> None:
     Gurobi, CPLEX and Xpress prove that optimum in about a minute.
     """
     rng = np.random.default_rng(0)
-    cost, matrix = rng.uniform(1, 2, 60), sp.csr_array(rng.uniform(0, 1, (15, 60)))
-    model: Any = maker(
-        *(cost, np.zeros(60), np.full(60, 9.0), matrix, np.full(15, -np.inf), np.full(15, 30.3)), integral=np.arange(60), tolerance=1e-9
-    )
-    found = model.run(seconds)
+    cost = rng.uniform(1, 2, 60)
+    matrix: sp.csr_array = sp.csr_array(rng.uniform(0, 1, (15, 60)))
+    rows = np.full(15, -np.inf), np.full(15, 30.3)
+    found = maker(IntegerProgram(cost, np.zeros(60), np.full(60, 9.0), matrix, *rows, integral=np.arange(60))).run(seconds)
     assert found.status is Status.TIME_LIMIT
     assert found.x.size == 60
     np.testing.assert_allclose(found.x, np.round(found.x), atol=1e-6)

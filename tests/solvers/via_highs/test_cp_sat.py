@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +12,9 @@ from support.whole_models import agrees_with_highs
 
 import fairopt as fo
 from fairopt.solvers.backend import Status
-from fairopt.solvers.highs_model import HighsModel
 from fairopt.solvers.via_highs.cp_sat import CpSat
+from fairopt.solvers.via_highs.integer_program import IntegerProgram
+from fairopt.solvers.via_highs.rows import by_highs
 
 IS_THERE = importlib.util.find_spec("ortools") is not None
 needs_ortools = pytest.mark.skipif(not IS_THERE, reason="needs pip install ortools")
@@ -32,11 +32,9 @@ def test_the_optimum_is_that_of_highs(seed: int) -> None:
 @pytest.mark.parametrize("room", [0.3, 0.1 + 0.2, 0.3 * (1 - 1e-13), 0.3 * (1 - 1e-8)])
 def test_a_row_has_the_tolerance_of_highs(room: float) -> None:
     """Three tasks of 0.1 in about 0.3: they fit where HiGHS says so."""
-    row: list[Any] = [sp.csr_array([[0.1]]), np.array([-np.inf]), np.array([room])]
-    makers: tuple[Any, ...] = (partial(CpSat, {}), HighsModel)
-    mine, highs = (
-        make(np.ones(1), np.zeros(1), np.array([9.0]), *row, integral=np.arange(1), tolerance=1e-9).run(np.inf) for make in makers
-    )
+    row = sp.csr_array([[0.1]]), np.array([-np.inf]), np.array([room])
+    program = IntegerProgram(np.ones(1), np.zeros(1), np.array([9.0]), *row, integral=np.arange(1))
+    mine, highs = CpSat({}, program).run(np.inf), by_highs(program).run(np.inf)
     assert np.round(mine.x).tolist() == np.round(highs.x).tolist()
 
 
@@ -45,22 +43,20 @@ def test_a_time_limit_leaves_what_is_known() -> None:
     """Nothing, or a point and a bound above it; the first needs no time."""
     rng = np.random.default_rng(0)
     rows, columns = 40, 120
-    arguments: list[Any] = [rng.uniform(1, 2, columns), np.zeros(columns), np.full(columns, 9.0)]
-    arguments += [sp.csr_array(rng.uniform(0, 1, (rows, columns))), np.full(rows, -np.inf), np.full(rows, 30.0)]
-    make: Any = CpSat
-    model = make({}, *arguments, integral=np.arange(columns), tolerance=1e-9)
+    cost, upper, matrix = rng.uniform(1, 2, columns), np.full(columns, 9.0), sp.csr_array(rng.uniform(0, 1, (rows, columns)))
+    bounds = np.full(rows, -np.inf), np.full(rows, 30.0)
+    model = CpSat({}, IntegerProgram(cost, np.zeros(columns), upper, matrix, *bounds, integral=np.arange(columns)))
     model.guess(np.zeros(columns))
     found = model.run(0.2)
     assert found.status is Status.TIME_LIMIT
     if found.x.size:
-        assert 0 <= float(arguments[0] @ found.x) <= found.bound * (1 + 1e-9)
+        assert 0 <= float(cost @ found.x) <= found.bound * (1 + 1e-9)
         assert found.gap > 0
 
 
 @needs_ortools
 def test_what_it_cannot_hold_is_refused() -> None:
     """Columns that are divisible or have no bound, numbers that lie too far apart, tasks that are divided, options that it lacks."""
-    make: Any = CpSat
     row = np.array([-np.inf]), np.array([1.0])
     many = np.array([1e12, 1e12])
     for upper, entries, integral, why in (
@@ -68,8 +64,9 @@ def test_what_it_cannot_hold_is_refused() -> None:
         (np.array([1.0, np.inf]), [0.3, 0.3], [0, 1], "needs a bound on every number of tasks"),
         (many, [0.3, 1e-12], [0, 1], "lie too far apart"),
     ):
+        matrix: sp.csr_array = sp.csr_array(np.array([entries]))
         with pytest.raises(fo.Unsupported, match=why):
-            make({}, np.ones(2), np.zeros(2), upper, sp.csr_array([entries]), *row, integral=np.array(integral), tolerance=1e-9)
+            CpSat({}, IntegerProgram(np.ones(2), np.zeros(2), upper, matrix, *row, integral=np.array(integral)))
     with pytest.raises(fo.Unsupported, match='"highs:cp-sat" finds whole tasks alone, and "drf" divides tasks; add integral, or use highs'):
         fo.solve(POOL, "drf", solver="highs:cp-sat")
     with pytest.raises(fo.Unsupported, match=r'takes no option "num_worker" \(did you mean "num_workers"\?\); leave it out'):

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 import fairopt as fo
 from fairopt.instance import FloatArray
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_model import HighsModel
 from fairopt.solvers.via_highs.identical_servers import Totals
-from fairopt.solvers.via_highs.rows import Rows
+from fairopt.solvers.via_highs.integer_program import IntegerProgram
+from fairopt.solvers.via_highs.rows import Rows, by_highs
 from fairopt.solvers.via_highs.ruled_whole import solve_whole_ruled
 from fairopt.solvers.via_highs.whole_tasks import Outcomes, solve_whole
 
@@ -48,8 +48,8 @@ class Searched:
 
     starts: ClassVar[list[FloatArray]] = []
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        self.model = HighsModel(*arguments, **options)
+    def __init__(self, program: IntegerProgram) -> None:
+        self.model = by_highs(program)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.model, name)

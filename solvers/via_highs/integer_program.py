@@ -1,4 +1,4 @@
-"""The best point of a search of whole numbers that was stopped, and how far the best of all may be above it."""
+"""A program with whole numbers as data: what every solver of such programs is given, and what a search that was stopped has proved."""
 
 from __future__ import annotations
 
@@ -11,15 +11,27 @@ from fairopt.instance import FloatArray, IntArray
 from fairopt.solvers.backend import Status
 from fairopt.solvers.highs_model import Outcome
 
-__all__ = ["Bounds"]
+__all__ = ["IntegerProgram"]
 
 _MISSED = 1e-6  # of a row or of a whole number: a point that misses more is none
 _NOTHING = 1e-9  # a smaller difference of two goals is none
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bounds:
-    """What a program of whole numbers asks of a point: maximise cost @ x within rows and bounds."""
+class IntegerProgram:
+    """maximise cost @ x  subject to  row_lower <= matrix @ x <= row_upper,  lower <= x <= upper,  x[integral] whole.
+
+    Attributes
+    ----------
+    cost, lower, upper : arrays (columns,)
+    matrix : sparse array (rows, columns)
+    row_lower, row_upper : arrays (rows,)
+        -inf and inf where a row has no such bound.
+    integral : int array
+        The columns that are whole.
+    tolerance : float
+        By how much a point may miss a row, a bound or a whole number.
+    """
 
     cost: FloatArray
     lower: FloatArray
@@ -28,6 +40,7 @@ class Bounds:
     row_lower: FloatArray
     row_upper: FloatArray
     integral: IntArray
+    tolerance: float = 1e-9
 
     def has(self, x: FloatArray) -> bool:
         """Say whether a point keeps everything; a solver that was stopped may give one that does not."""

@@ -7,14 +7,14 @@ import pytest
 import scipy.sparse as sp
 
 from fairopt.solvers.backend import Status
-from fairopt.solvers.via_highs.incumbents import Bounds
+from fairopt.solvers.via_highs.integer_program import IntegerProgram
 
 MATRIX: sp.csr_array = sp.csr_array(np.ones((1, 2)))
 
 
-def program(cost: list[float], upper: list[float]) -> Bounds:
+def program(cost: list[float], upper: list[float]) -> IntegerProgram:
     """maximise cost @ x, 1 <= x[0] + x[1] <= 5, x <= upper, x[0] whole."""
-    return Bounds(np.array(cost), np.zeros(2), np.array(upper), MATRIX, np.array([1.0]), np.array([5.0]), np.array([0]))
+    return IntegerProgram(np.array(cost), np.zeros(2), np.array(upper), MATRIX, np.array([1.0]), np.array([5.0]), np.array([0]))
 
 
 BOUNDS = program([2.0, 1.0], [3.0, 4.0])  # the optimum is 8, and 10 without the row
