@@ -1,4 +1,4 @@
-"""Mixed-integer programs by a solver inside CVXPY, for the searches of whole tasks (`fairopt.solvers.via_highs.whole_tasks`)."""
+"""Mixed-integer programs by a solver inside CVXPY, for the searches of whole tasks (`fairopt.solvers.via_highs.whole`)."""
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
-"""Whole tasks under rules by branch and cut: the stages of `fairopt.solvers.via_highs.whole_tasks`, with a column for each pair.
+"""Whole tasks under rules by branch and cut: the levels of `fairopt.solvers.via_highs.whole_levels`, with a column for each pair.
 
 Identical servers are not taken together, because rules may tell them apart; nothing is filled greedily, because the empty allocation may
 break a rule. The search begins with any whole tasks that obey the rules.
 """
 
 from __future__ import annotations
-
-from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,8 +16,7 @@ from fairopt.program import Feature, LimitKind, Program, Solution
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import Outcome, solved
 from fairopt.solvers.via_highs.rows import Maker, Rows, begin, by_highs
-from fairopt.solvers.via_highs.settings import SETTINGS
-from fairopt.solvers.via_highs.whole_tasks import Outcomes
+from fairopt.solvers.via_highs.whole_levels import Condition, WholeLevels
 
 __all__ = ["Pairs", "fewest_whole_ruled", "solve_whole_ruled"]
 
@@ -34,7 +31,7 @@ def solve_whole_ruled(program: Program, deadline: Deadline, branch_and_cut: Make
     """
     pairs = Pairs(program, deadline, branch_and_cut)
     if program.goal.feature is not Feature.TOTAL:
-        return _Outcomes(program, deadline, pairs).solve()
+        return _LevelsOfPairs(program, deadline, pairs).solve()
     worth = program.worth
     outcome = pairs.run({})
     best, runs, iterations = pairs.tasks(outcome), 1, outcome.iterations
@@ -110,52 +107,22 @@ class Pairs:
         return np.asarray(np.round(outcome.x[: self.upper.size]), float)
 
 
-class _Outcomes(Outcomes):
-    """The levels found so far, with the pairs themselves as columns."""
+class _LevelsOfPairs(WholeLevels):
+    """The search for levels with the pairs themselves as columns."""
 
     def __init__(self, program: Program, deadline: Deadline, pairs: Pairs) -> None:
-        self.program, self.deadline, self.pairs = program, deadline, pairs
-        self.per_level = per_level = program.worth
-        users = program.pair_users
-        self.reach = np.bincount(users, weights=pairs.upper * per_level, minlength=len(program.users)).astype(float)
-        self.member = np.flatnonzero(self.reach > 0)
-        some = pairs.upper > 0
-        self.step = np.zeros(len(program.users))
-        self.step[users[some]] = per_level[some]
-        uneven = np.zeros(len(program.users), bool)
-        uneven[users[some & (per_level != self.step[users])]] = True
-        self.step, self.uneven = self.step[self.member], uneven[self.member]
-        self.levels, self.counts = [], []
-        self.bound = float(self.reach[self.member].min()) if self.member.size else 0.0
-        self.slack = SETTINGS.told_apart if self.uneven.any() else 0.0
         first = pairs.run({})
-        self.gap, self.iterations, self.runs = 0.0, first.iterations, 1
-        self.best = pairs.tasks(first)
+        super().__init__(program, deadline, np.arange(program.n_pairs), pairs.upper, pairs.tasks(first))
+        self.pairs, self.iterations, self.runs = pairs, first.iterations, 1
 
-    def divisible_bound(self) -> float:
-        """Return the bound so far."""
-        return self.bound
-
-    def _narrow(self) -> None:
-        """Nothing narrows the first level."""
-
-    def _spread(self, outcome: Outcome) -> FloatArray:
-        return self.pairs.tasks(outcome)
-
-    def _run(self, need: FloatArray, *allowed: int) -> tuple[IntArray, Outcome]:
-        """Solve with one row a member, as `Outcomes` does."""
-        if self.deadline.left == 0.0:
-            raise self.deadline.passed(self._known())
-        needs = [*(self._at_least(level) for level in self.levels), need]
-        scale = np.where(self.uneven, 1.0 / np.maximum(need, TINY), 1.0)
-        place = np.full(len(self.program.users), -1)
-        place[self.member] = np.arange(self.member.size)
-        kept = np.flatnonzero(place[self.program.pair_users] >= 0)
-        position = place[self.program.pair_users[kept]]
+    def search(self, condition: Condition) -> tuple[IntArray, Outcome]:
+        """Search tasks within all rows, any where no exceptions are minimised."""
         rows, columns = self.pairs.rows()
-        worth = np.where(self.uneven[position], self.per_level[kept], 1.0) * scale[position]
-        below = self._members(rows, columns[kept], position, worth, need * scale, [(b - a) * scale for a, b in pairwise(needs)], allowed)
-        light = len(allowed) == len(self.levels)
-        outcome = rows.model({} if light else dict.fromkeys(below.tolist(), -1.0)).run(self.deadline.left)
+        below = condition.add_to(rows, columns[self.kept], self.position)
+        outcome = rows.model(dict.fromkeys(below.tolist(), -1.0) if condition.minimises else {}).run(self.deadline.left)
         self.runs, self.iterations = self.runs + 1, self.iterations + outcome.iterations
         return below, outcome
+
+    def spread(self, outcome: Outcome) -> FloatArray:
+        """Return the tasks, which fit."""
+        return self.pairs.tasks(outcome)

@@ -91,7 +91,7 @@ class Settings:
     added_pairs: int = 3  # of a user in one round, at most
     cheaper: float = 1e-10  # relative: a smaller reduced cost counts as 0
 
-    # Whole tasks (whole_tasks, whole_tree, identical_servers, packing).
+    # Whole tasks (whole_levels, whole_tasks, whole_tree, identical_servers, packing).
     told_apart: float = 1e-6  # relative: levels of a user whose tasks differ in worth, and stop times, are told apart down to this
     rounds_of_totals: int = 8  # of limits that divisible totals violate, before whole ones are looked for
     greedy_tasks: int = 100_000  # of the greedy start

@@ -1,6 +1,6 @@
 """Whole tasks in a tree of queues: the leximin of stop times (`fairopt.program.stop_times`), part by part, by branch and cut.
 
-The search is that of a leximin over whole tasks (`fairopt.solvers.via_highs.whole_tasks`), with stop times T in place of shares by weight.
+The search is that of a leximin over whole tasks (`fairopt.solvers.via_highs.whole_levels`), with stop times T in place of shares by weight.
 Let c[1] < c[2] < ... be how many users are counted at or below the levels t[1] < t[2] < ... that are found so far:
 
     A   the next level is the largest t such that all but c[k] users can have T[n] >= t, all but c[k-1] at least t[k], ...

@@ -443,10 +443,10 @@ def test_fractions_on_the_command_line(tmp_path: Path) -> None:
 def test_the_time_limit_leaves_the_best_whole_tasks(three: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
     """They are shown with their bound and gap, not said to be an optimum; the status is that of no solution."""
 
-    def time_is_up(search: whole_tasks.Outcomes, _: int) -> float:
-        raise search.deadline.passed(search._known())
+    def time_is_up(search: whole_tasks.LevelsOfTotals, _: int) -> float:
+        raise search.deadline.passed(search.known())
 
-    monkeypatch.setattr(whole_tasks.Outcomes, "_highest_level", time_is_up)
+    monkeypatch.setattr(whole_tasks.LevelsOfTotals, "_highest_level", time_is_up)
     options = ["--json"] if form == "json" else []
     found = run("solve", three, "--integral", "--time-limit", "60", *options, status=3)
     assert "no answer within the time limit of 60 s" in flat(found.stderr)
@@ -469,11 +469,11 @@ def test_the_time_limit_leaves_the_best_whole_tasks(three: Path, monkeypatch: py
 def test_a_gap_that_is_allowed_is_an_answer(three: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The gap is (bound - value) / bound: exit status 0 from there on, and 3 below it; the answer says that it is not proved."""
 
-    def time_is_up(search: whole_tasks.Outcomes, _: int) -> float:
+    def time_is_up(search: whole_tasks.LevelsOfTotals, _: int) -> float:
         search.bound = 2 * float(search.reached()[0])  # a gap of a half
-        raise search.deadline.passed(search._known())
+        raise search.deadline.passed(search.known())
 
-    monkeypatch.setattr(whole_tasks.Outcomes, "_highest_level", time_is_up)
+    monkeypatch.setattr(whole_tasks.LevelsOfTotals, "_highest_level", time_is_up)
     options = ["solve", three, "--integral", "--time-limit", "60", "--json", "--allow-gap"]
     run(*options, "0.499", status=3)
     accepted = run(*options, "0.5")

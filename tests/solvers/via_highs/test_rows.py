@@ -15,7 +15,7 @@ from fairopt.solvers.via_highs.identical_servers import Totals
 from fairopt.solvers.via_highs.integer_program import IntegerProgram
 from fairopt.solvers.via_highs.rows import Rows, by_highs
 from fairopt.solvers.via_highs.ruled_whole import solve_whole_ruled
-from fairopt.solvers.via_highs.whole_tasks import Outcomes, solve_whole
+from fairopt.solvers.via_highs.whole_tasks import LevelsOfTotals, solve_whole
 
 
 def model_of_two() -> Rows:
@@ -69,7 +69,7 @@ def test_a_start_is_computed_for_a_model_that_begins_with_one(notion: str, rules
     guided = find(program, Deadline(None), Searched)
     assert Searched.starts
     monkeypatch.setattr(Totals, "gathered", _needless)
-    monkeypatch.setattr(Outcomes, "_start", _needless)
+    monkeypatch.setattr(LevelsOfTotals, "_start", _needless)
     alone = find(program, Deadline(None))
     assert alone.gap == guided.gap == 0.0
     assert sorted(np.bincount(program.pair_users, alone.x)) == pytest.approx(sorted(np.bincount(program.pair_users, guided.x)))

@@ -9,7 +9,7 @@ from instances import few_servers_each
 import fairopt as fo
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.via_highs.whole_starts import WholeStarts
-from fairopt.solvers.via_highs.whole_tasks import Outcomes
+from fairopt.solvers.via_highs.whole_tasks import LevelsOfTotals
 
 
 def starts(instance: fo.Instance) -> WholeStarts:
@@ -46,7 +46,7 @@ def test_the_start_is_near_the_bound(seed: int) -> None:
     shapes = np.array([[8.0, 60], [4, 24], [2, 12], [1, 4]])[rng.integers(4, size=60)]
     instance = fo.Instance(capacities, shapes, counts=[10, 10, 10, 10], weights=rng.integers(1, 4, 60))
     program = fo.formulate(instance.replace(eligibility=few_servers_each(rng, 60, 4) | (shapes[:, :1] > 2)), "drfh", integral=True)
-    search = Outcomes(program, Deadline(None))
+    search = LevelsOfTotals(program, Deadline(None))
     before, search.bound = search.reached()[0], search.divisible_bound()
     divisible = search.bound
     search._narrow()

@@ -19,7 +19,7 @@ from fairopt.program import Leximin, Program, Total
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.via_highs import whole_tasks
 from fairopt.solvers.via_highs.settings import SETTINGS
-from fairopt.solvers.via_highs.whole_tasks import Outcomes, solve_whole
+from fairopt.solvers.via_highs.whole_tasks import LevelsOfTotals, solve_whole
 
 NEVER = Deadline(None)
 
@@ -130,7 +130,7 @@ def test_the_bound_is_at_most_the_divisible_optimum(instance: fo.Instance, notio
     assert solution.bound is not None
     assert solution.bound <= optimum * (1 + 1e-7)
     if notion == "drfh":
-        search = Outcomes(program, NEVER)
+        search = LevelsOfTotals(program, NEVER)
         before = search.bound
         assert solution.bound <= search.divisible_bound() * (1 + 1e-9) <= before * (1 + 2e-9)
         assert search.divisible_bound() <= optimum * (1 + 1e-7)
