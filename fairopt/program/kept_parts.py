@@ -11,7 +11,7 @@ queues that keep something, none of them below another,
     sum of kept[v] over S  +  use of all users below none of S   <=   capacity:
 
 a queue that uses less than it keeps counts with what it keeps. The family has up to 2^L rows for L such queues. A program begins with few
-of them. An answer that breaks one is solved again with it (`fairopt.solving.policy.find`); an answer that breaks none of the family is the
+of them. If an answer breaks one, the program is solved again with it (`within_kept`); an answer that breaks none of the family is the
 answer for all of it, since a program with fewer rows allows more. The row that a point breaks most is found by computing z from the
 deepest queues up (`fairopt.instance.keeping`).
 
@@ -26,9 +26,10 @@ deepest queues up (`fairopt.instance.keeping`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -40,9 +41,11 @@ from fairopt.instance.tolerances import SAME
 from fairopt.instance.tree import Tree
 from fairopt.program.queue_limits import Row, limit_rows
 
-__all__ = ["BROKEN", "KeptParts", "KeptRow", "counted_rows", "without_breaking"]
+__all__ = ["KeptParts", "KeptRow", "counted_rows", "within_kept", "without_breaking"]
 
-BROKEN = 1e-11  # relative to the bound: a row that is exceeded by less is not broken
+_BROKEN = 1e-11  # relative to the bound: a row that is exceeded by less is not broken
+
+log = logging.getLogger(__name__)
 
 KeptRow: TypeAlias = tuple[int, tuple[int, ...]]
 """A row of the family: which `Keeping`, and which of its queues keep."""
@@ -99,13 +102,13 @@ class KeptParts:
             keepers=tuple((keeping.nodes[k], keeping.quotas[k], keeping.kept[k]) for k in which[1]),
         )
 
-    def broken(self, tasks_on: Callable[[BoolArray], FloatArray | ExactArray], relative: float = BROKEN) -> Iterator[KeptRow]:
+    def broken(self, tasks_on: Callable[[BoolArray], FloatArray | ExactArray]) -> Iterator[KeptRow]:
         """Yield the row that is exceeded most, of each resource and group where one is.
 
         ``tasks_on`` returns the tasks of each user, (users,), on some servers, (servers,). In fractions no excess is allowed.
         """
         for number, (keepers, over, left) in enumerate(self._over(tasks_on)):
-            if over > (relative * (left or self.keepings[number].capacity * SAME) if isinstance(over, float) else 0):
+            if over > (_BROKEN * (left or self.keepings[number].capacity * SAME) if isinstance(over, float) else 0):
                 yield number, keepers
 
     def excess(self, tasks_on: Callable[[BoolArray], FloatArray | ExactArray]) -> float:
@@ -137,20 +140,59 @@ def counted_rows(instance: Instance, tasks: FloatArray | ExactArray, *, for_each
     return [*limit_rows(instance), *(() if kept is None else kept.tightest(tasks, for_each=for_each))]
 
 
+class Extensible(Protocol):
+    """A program that has some rows of what queues keep."""
+
+    def with_broken(self, *points: Any) -> Self | None:
+        """Return the program with the rows that points exceed, too; None if they exceed none."""
+
+
+P = TypeVar("P", bound=Extensible)
+
+
+def within_kept(program: P, solve: Callable[[P], tuple[T, Iterable[Any]]]) -> list[T]:
+    """Solve with more and more rows of what queues keep, until the answer exceeds none; return that answer behind those before it.
+
+    ``solve`` takes a program, and returns its answer and the points of it that rows limit; no points if it found none.
+    """
+    answers: list[T] = []
+    while True:
+        answer, points = solve(program)
+        answers.append(answer)
+        longer = program.with_broken(*points)
+        if longer is None:
+            return answers
+        log.info("the answer exceeds what queues keep: solving again with more rows")
+        program = longer
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """Limits of queues, and some rows of what they keep, as rows on users."""
+
+    kept: KeptParts | None
+    rows: tuple[Row, ...]
+    made: tuple[KeptRow, ...]
+
+    def with_broken(self, *tables: Any) -> _Rows | None:
+        """Return the same with the rows that tasks, (users, servers), exceed."""
+        if self.kept is None:
+            return None
+        of = self.kept
+        more = [each for table in tables for each in of.broken(lambda servers: table[:, servers].sum(axis=1)) if each not in self.made]  # noqa: B023
+        return _Rows(of, (*self.rows, *map(of.row, more)), (*self.made, *more)) if more else None
+
+
 def without_breaking(instance: Instance, solve: Callable[[list[Row]], tuple[T, FloatArray | ExactArray | None]]) -> T:
     """Solve with the limits of queues and with rows of what they keep, until no row of these is broken; return the last answer.
 
     ``solve`` takes the rows, and returns its answer and the tasks of it, (users, servers); None if it found none.
     """
     kept = KeptParts.of(instance)
-    rows = [*limit_rows(instance)]
-    made = [] if kept is None else list(kept.start)
-    while True:
-        answer, tasks = solve(rows if kept is None else [*rows, *map(kept.row, made)])
-        if kept is None or tasks is None:
-            return answer
-        table = tasks
-        more = [each for each in kept.broken(lambda servers: table[:, servers].sum(axis=1)) if each not in made]  # noqa: B023
-        if not more:
-            return answer
-        made += more
+    start = () if kept is None else kept.start
+
+    def solved(rows: _Rows) -> tuple[T, tuple[FloatArray | ExactArray, ...]]:
+        answer, tasks = solve([*rows.rows])
+        return answer, () if tasks is None else (tasks,)
+
+    return within_kept(_Rows(kept, (*limit_rows(instance), *(() if kept is None else map(kept.row, start))), start), solved)[-1]

@@ -25,7 +25,7 @@ from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
 from fairopt.instance.rules import Sense
 from fairopt.instance.tolerances import SAME
 from fairopt.program.goals import Equilibrium, Goal, Leximin, Separate
-from fairopt.program.kept_parts import BROKEN, KeptParts, KeptRow
+from fairopt.program.kept_parts import KeptParts, KeptRow
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.objective import Feature, Objective
 from fairopt.program.queue_limits import stack_rows
@@ -265,16 +265,16 @@ class Program(ShowsItself):
             kept_rows=(*self.kept_rows, *more),
         )
 
-    def broken_rows(self, *points: FloatArray, relative: float = BROKEN) -> tuple[KeptRow, ...]:
-        """Return the rows of what queues keep that points, (pairs,), exceed by more than this and that are not among the limits yet."""
+    def broken_rows(self, *points: FloatArray) -> tuple[KeptRow, ...]:
+        """Return the rows of what queues keep that points, (pairs,), exceed and that are not among the limits yet."""
         if self.kept is None:
             return ()
-        found = dict.fromkeys(each for x in points for each in self.kept.broken(lambda servers: self._tasks_on(x, servers), relative))  # noqa: B023
+        found = dict.fromkeys(each for x in points for each in self.kept.broken(lambda servers: self._tasks_on(x, servers)))  # noqa: B023
         return tuple(each for each in found if each not in self.kept_rows)
 
-    def with_broken(self, *points: FloatArray, relative: float = BROKEN) -> Program | None:
+    def with_broken(self, *points: FloatArray) -> Program | None:
         """Return the program with the `broken_rows` of points; None if there are none."""
-        more = self.broken_rows(*points, relative=relative)
+        more = self.broken_rows(*points)
         return self.with_kept_rows(more) if more else None
 
     def kept_excess(self, x: FloatArray) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from fairopt.instance import FloatArray, IntArray
@@ -93,6 +93,11 @@ class Solution:
         """All points that must be within the limits, (pairs,) each: the answer, and those that prove it."""
         more = () if self.promised is None else (*(each for each in self.promised.points if each is not None), *self.promised.seen)
         return (self.x, *self.parts, *(each[: self.x.size] for each in more))
+
+    def counting(self, *others: Solution) -> Solution:
+        """Return the solution with the iterations and programs of others counted, too."""
+        names = ("iterations", "programs_solved")
+        return replace(self, **{name: sum(getattr(each, name) for each in (self, *others)) for name in names}) if others else self
 
     def bounds_of_part(self, part: int) -> FloatArray | None:
         """Return the bounds of the extra limits of a part of a tree, None: their own."""

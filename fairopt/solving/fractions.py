@@ -27,7 +27,7 @@ from fairopt.solvers.backend import Deadline
 from fairopt.solving.alternatives import best_alternative
 from fairopt.solving.answer import every_level, levels_of, prices_of, queue_prices_by_stage, queue_prices_of
 from fairopt.solving.enclosures import DIGITS, answer_in_floats, enclose, in_floats_above, is_enclosed
-from fairopt.solving.kept_rows import within_kept
+from fairopt.solving.kept_rows import exactly_within_kept
 from fairopt.solving.posing import Posed
 from fairopt.wording import duration, plural
 
@@ -95,8 +95,8 @@ class InFractions:
         if is_enclosed(program):
             return ExactFound(program, *enclose(program, DIGITS if digits is None else digits, deadline))
         if self.reduction is None:
-            return ExactFound(*within_kept(program, deadline))
-        return ExactFound(program, self.reduction.spread(within_kept(self.reduction.program, deadline)[1]))
+            return ExactFound(*exactly_within_kept(program, deadline))
+        return ExactFound(program, self.reduction.spread(exactly_within_kept(self.reduction.program, deadline)[1]))
 
     def certified(self, found: ExactFound) -> tuple[ExactArray, Certificate]:
         """Return the tasks on the rows that were given, and a certificate: that of a proof, of a distance, or of a gap that is not proved.

@@ -43,7 +43,7 @@ from fairopt.solvers import candidates
 from fairopt.solvers.backend import Deadline
 from fairopt.solving.answer import unexpanded
 from fairopt.solving.merged_notion import MergedNotion, with_utility
-from fairopt.solving.policy import find
+from fairopt.solving.policy import Found, find
 from fairopt.solving.single_servers import columns, expanded
 
 __all__ = ["keeps_guarantees", "refuse_whole", "with_guarantees"]
@@ -61,7 +61,14 @@ def keeps_guarantees(notion: Notion, instance: Instance) -> bool:
 
 
 def with_guarantees(
-    instance: Instance, notion: Notion, sharing: Sharing, *, exact: bool = False, integral: bool = False, deadline: Deadline | None = None
+    instance: Instance,
+    notion: Notion,
+    sharing: Sharing,
+    *,
+    exact: bool = False,
+    integral: bool = False,
+    tolerance: float = CERTIFIED,
+    deadline: Deadline | None = None,
 ) -> tuple[Instance, list[Certificate]]:
     """Return the instance with what its guarantees give as rules, and the certificate of the stages; itself where the notion keeps none.
 
@@ -71,11 +78,15 @@ def with_guarantees(
         In fractions.
     integral : bool
         In whole tasks.
+    tolerance : float
+        The largest residual of the certificate of the stages, in floats.
     deadline : Deadline, optional
         Of the stages.
 
     Raises
     ------
+    CertificateError
+        The stages are not proved within the tolerance.
     NoSolution
         At the deadline.
 
@@ -90,7 +101,12 @@ def with_guarantees(
         return instance, []
     share, deadline = _share_notion(notion), Deadline(None) if deadline is None else deadline
     assert share is not None
-    tasks, proof = _whole_stages(instance, share, sharing, deadline) if integral else _stages(instance, share, sharing, deadline, exact)
+    if integral:
+        tasks, proof = _whole_stages(instance, share, sharing, tolerance, deadline)
+    else:
+        tasks, proof = (
+            _exact_stages(instance, share, sharing, deadline) if exact else _stages(instance, share, sharing, tolerance, deadline)
+        )
     return instance.replace(rules=[*instance.rules, *_rules(instance.exact if exact else instance, tasks)]), proof
 
 
@@ -123,37 +139,53 @@ def _has_guarantees(instance: Instance) -> bool:
 
 
 def _stages(
-    instance: Instance, notion: ShareNotion, sharing: Sharing, deadline: Deadline, exact: bool
-) -> tuple[FloatArray | ExactArray, list[Certificate]]:
-    """Return the tasks, (users, servers), at the end of the stages, and the certificate of the filling; a proof in fractions has none."""
-    merged = MergedNotion.of(instance, notion, 1.0 if notion.is_symmetric and not instance.rules else None, exact=exact)
-    small, floats = merged.merging.instance, _share_notion(merged.in_floats)
-    assert floats is not None
-    program, stages = _filling(floats, small, sharing)
-    if not exact:
-        found = find(program, candidates(program, None), CERTIFIED, deadline)
-        found.certificate.require(CERTIFIED, f"the guarantees under {notion.name}", found.engine)
-        x = found.solution.parts[stages - 1] if stages else np.zeros(program.n_pairs)
-        return merged.merging.spread(program.table(x), merged.utility), [found.certificate]
-    from fairopt.certificate.exact import prove  # floats need neither
-    from fairopt.solving.kept_rows import within_kept
+    instance: Instance, notion: ShareNotion, sharing: Sharing, tolerance: float, deadline: Deadline
+) -> tuple[FloatArray, list[Certificate]]:
+    """Return the tasks, (users, servers), at the end of the stages, and the certificate of the filling."""
+    merged, program, stages = _merged_filling(instance, notion, sharing)
+    found = _certified(program, notion, tolerance, deadline)
+    x = found.solution.parts[stages - 1] if stages else np.zeros(program.n_pairs)
+    return merged.merging.spread(program.table(x), merged.utility), [found.certificate]
 
-    solved, solution = within_kept(merged.notion.in_fractions(small.exact, program), deadline)
+
+def _exact_stages(instance: Instance, notion: ShareNotion, sharing: Sharing, deadline: Deadline) -> tuple[ExactArray, list[Certificate]]:
+    """Return the same in fractions. Their proof is no certificate: it has no residual."""
+    from fairopt.certificate.exact import prove  # floats need neither
+    from fairopt.solving.kept_rows import exactly_within_kept
+
+    merged, program, stages = _merged_filling(instance, notion, sharing, exact=True)
+    solved, solution = exactly_within_kept(merged.notion.in_fractions(merged.merging.instance.exact, program), deadline)
     prove(solved, solution)
     x = solution.parts[stages - 1] if stages else rationals(np.zeros(program.n_pairs))
     return merged.merging.spread(solved.table(x), merged.utility), []
 
 
-def _whole_stages(instance: Instance, notion: ShareNotion, sharing: Sharing, deadline: Deadline) -> tuple[FloatArray, list[Certificate]]:
+def _whole_stages(
+    instance: Instance, notion: ShareNotion, sharing: Sharing, tolerance: float, deadline: Deadline
+) -> tuple[FloatArray, list[Certificate]]:
     """Return whole tasks, (users, servers), at the end of the stages, and their certificate."""
     single, row = expanded(instance)
     own = with_utility(notion, None if notion.utility is None else columns(notion.utility, row))
     assert isinstance(own, ShareNotion)
     program, stages = _filling(own, single, sharing, instance, row)
-    found = find(program, candidates(program, None), CERTIFIED, deadline)
-    found.certificate.require(CERTIFIED, f"the guarantees under {notion.name}", found.engine)
+    found = _certified(program, notion, tolerance, deadline)
     x = found.solution.parts[stages - 1] if stages else np.zeros(program.n_pairs)
     return unexpanded(instance, program.table(x), row, notion.utility), [found.certificate]
+
+
+def _certified(program: Program, notion: Notion, tolerance: float, deadline: Deadline) -> Found:
+    """Return the answer to the program of the stages, proved."""
+    found = find(program, candidates(program, None), tolerance, deadline)
+    found.certificate.require(tolerance, f"the guarantees under {notion.name}", found.engine)
+    return found
+
+
+def _merged_filling(instance: Instance, notion: ShareNotion, sharing: Sharing, *, exact: bool = False) -> tuple[MergedNotion, Program, int]:
+    """Return the notion on merged rows, the program that fills the guarantees there, and the number of its stages."""
+    merged = MergedNotion.of(instance, notion, 1.0 if notion.is_symmetric and not instance.rules else None, exact=exact)
+    floats = _share_notion(merged.in_floats)
+    assert floats is not None
+    return merged, *_filling(floats, merged.merging.instance, sharing)
 
 
 def _filling(

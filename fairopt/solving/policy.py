@@ -5,8 +5,8 @@
             solve;  certify;  where a residual is left: polish, and certify again;  keep the best answer so far
         the best answer is within the tolerance: done
 
-Of the rows of what queues keep (`fairopt.program.kept_parts`) a program has some. Where an answer exceeds others, all of this is done again
-with these: the answer to some of the rows is the answer to all of them if it exceeds none.
+Of the rows of what queues keep (`fairopt.program.kept_parts`) a program has some. If an answer exceeds others, all of this is done again
+with these.
 
 An engine solves, or says that it cannot; nothing of this is its business. A certificate is computed once for every answer.
 """
@@ -21,8 +21,10 @@ import numpy as np
 
 from fairopt.certificate import Certificate, certify
 from fairopt.errors import FairoptError, NoSolution
+from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import EXACT
 from fairopt.program import Program, Solution
+from fairopt.program.kept_parts import within_kept
 from fairopt.program.reduction import Reduction
 from fairopt.solvers import candidates, polishes
 from fairopt.solvers.backend import Backend, Deadline, Method
@@ -122,13 +124,24 @@ def find_by_classes(
     FairoptError
         As `find`.
     """
-    reduced: list[Solution] = []
-    while True:
-        reduction = Reduction.of(program)
-        engines = candidates(program if reduction is None else reduction.program, solver, options)
-        if reduction is None:
-            found = find(program, engines, tolerance, deadline)
-            return (found if not reduced else replace(found, solution=_counted(found.solution, reduced))), engines
+
+    def solve(program: Program) -> tuple[tuple[Found, list[Backend], bool], tuple[FloatArray, ...]]:
+        found, engines, is_spread = _find_by_classes(program, solver, tolerance, deadline, options)
+        return (found, engines, is_spread), found.solution.points if is_spread else ()  # `find` has seen to the points of its own
+
+    *before, (found, engines, is_spread) = within_kept(program, solve)
+    solution = found.solution.counting(*(each.solution for each, _, _ in before))
+    certificate = certify(found.program, solution) if is_spread else found.certificate
+    return replace(found, solution=solution, certificate=certificate), engines
+
+
+def _find_by_classes(
+    program: Program, solver: str | None, tolerance: float, deadline: Deadline, options: Mapping[str, object] | None
+) -> tuple[Found, list[Backend], bool]:
+    """Return the same within the limits of a program, and whether the answer is spread, so that its certificate is to be made."""
+    reduction = Reduction.of(program)
+    if reduction is not None:
+        engines = candidates(reduction.program, solver, options)
         log.info("%s taken together as %d", plural(program.n_pairs, "column"), reduction.program.n_pairs)
         try:
             found = find(reduction.program, engines, tolerance, deadline)
@@ -136,17 +149,10 @@ def find_by_classes(
             if "users" in error.known:
                 error.known["users"] = reduction.members(error.known["users"])
             raise
-        if found.solution.promised is not None or found.solution.raised:  # what proves these is not spread
-            engines = candidates(program, solver, options)
-            found = find(program, engines, tolerance, deadline)
-            return replace(found, solution=_counted(found.solution, reduced)), engines
-        solution = reduction.spread(found.solution)
-        longer = program.with_broken(*solution.points)
-        if longer is None:
-            whole = replace(found, solution=_counted(solution, reduced), program=program)
-            return replace(whole, certificate=certify(program, solution)), engines
-        reduced.append(solution)
-        program = longer
+        if found.solution.promised is None and not found.solution.raised:  # what proves these is not spread
+            return replace(found, solution=reduction.spread(found.solution), program=program), engines, True
+    engines = candidates(program, solver, options)
+    return find(program, engines, tolerance, deadline), engines, False
 
 
 def other_engines(program: Program, engines: Sequence[Backend]) -> list[str]:
@@ -158,36 +164,29 @@ def other_engines(program: Program, engines: Sequence[Backend]) -> list[str]:
 class _ExceedsKept(Exception):
     """An answer exceeds rows of what queues keep that its program lacks."""
 
-    def __init__(self, solution: Solution, longer: Program) -> None:
+    def __init__(self, solution: Solution) -> None:
         super().__init__()
-        self.solution, self.longer = solution, longer
+        self.solution = solution
 
 
 def _find_within(program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline) -> Found:
-    """Solve until the answer exceeds no row of what queues keep. An answer that exceeds some is not certified, and its engine goes on."""
-    exceeding: list[Solution] = []
-    while True:
+    """Solve until the answer exceeds no row of what queues keep. An answer that exceeds some is not certified."""
+
+    def solve(program: Program) -> tuple[Found | _ExceedsKept, tuple[FloatArray, ...]]:
+        answer: Found | _ExceedsKept
         try:
-            found = _find(program, engines, tolerance, deadline)
-            solution = found.solution
-            longer = program.with_broken(*solution.points)
+            answer = _find(program, engines, tolerance, deadline)
         except _ExceedsKept as exceeded:
-            solution, longer = exceeded.solution, exceeded.longer
+            answer = exceeded
         except NoSolution as error:
             if "tasks" in error.known and program.broken_rows(error.known["tasks"]):
                 del error.known["tasks"]  # they are no allocation
             raise
-        if longer is None:
-            return found if not exceeding else replace(found, solution=_counted(solution, exceeding))
-        exceeding.append(solution)
-        log.info("%s of what queues keep added", plural(len(longer.kept_rows) - len(program.kept_rows), "row"))
-        program = longer
+        return answer, answer.solution.points
 
-
-def _counted(solution: Solution, before: Sequence[Solution]) -> Solution:
-    """Return a solution that counts the iterations and programs of those before it, too."""
-    names = ("iterations", "programs_solved")
-    return replace(solution, **{name: sum(getattr(each, name) for each in (*before, solution)) for name in names})
+    *before, found = within_kept(program, solve)
+    assert isinstance(found, Found)  # the other one exceeds rows
+    return replace(found, solution=found.solution.counting(*(each.solution for each in before)))
 
 
 def _find(program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline) -> Found:
@@ -238,9 +237,8 @@ def _try(program: Program, engine: Backend, method: Method, tolerance: float, de
     solution = method.solve(program, tolerance, deadline, best)
     if solution is None:
         return None
-    longer = program.with_broken(*solution.points, relative=_DIGIT * tolerance)
-    if longer is not None:
-        raise _ExceedsKept(solution, longer)
+    if program.broken_rows(*solution.points):
+        raise _ExceedsKept(solution)
     is_rough = len(solution.stages) >= method.rough_from
     name, first = next(polishes(program, solution), (None, solution)) if is_rough else (None, solution)
     answer = _Answer(first, certify(program, first), engine.name, method.name, name, name is not None)

@@ -73,11 +73,15 @@ def pose(instance: Instance, question: Optimum, sharing: Sharing, deadline: Dead
     ------
     Unsupported
         Nothing can answer it: `fairopt.solving.formulation.with_rules`, `fairopt.solving.kept_guarantees.with_guarantees`.
+    CertificateError
+        The stages that give the guarantees are not proved within the tolerance.
     NoSolution
         At the deadline, before the stages of guarantees end, or before it is known which users can have something under rules.
     """
     notion, exact = question.notion, question.exact
-    instance, of_stages = with_guarantees(instance, notion, sharing, exact=exact, integral=question.integral, deadline=deadline)
+    instance, of_stages = with_guarantees(
+        instance, notion, sharing, exact=exact, integral=question.integral, tolerance=question.tolerance, deadline=deadline
+    )
     if question.integral:
         small, row = expanded(instance)
         own = floats = with_utility(notion, None if notion.utility is None else columns(notion.utility, row))

@@ -29,7 +29,7 @@ from fairopt.solvers import EXACT_GOALS, seconds_of_a_level
 from fairopt.solvers.backend import Deadline
 from fairopt.solving.enclosures import enclose, in_floats_above, is_enclosed
 from fairopt.solving.fractions import ENGINE, ENGINES, fraction
-from fairopt.solving.kept_rows import within_kept
+from fairopt.solving.kept_rows import exactly_within_kept
 from fairopt.solving.policy import Found
 
 __all__ = ["in_small_fractions", "is_small"]
@@ -71,7 +71,7 @@ def in_small_fractions(found: Found, notion: Notion, instance: Instance, deadlin
         within = Deadline(min(_MOST_SECONDS, deadline.left))
         if is_enclosed(exact):
             return _enclosed(found, exact, within)
-        exact, solution = within_kept(exact, within)
+        exact, solution = exactly_within_kept(exact, within)
         prove(exact, solution)
     except Exception as error:  # a notion of the user's own need not work in fractions
         log.info("no answer in fractions: %s", error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction as F
 from typing import Any
 
@@ -11,6 +12,9 @@ from queue_oracle import Oracle
 from reference.simplex import maximise
 
 import fairopt as fo
+from fairopt.program import Program
+from fairopt.solving import kept_guarantees
+from fairopt.solving.policy import Found, find
 
 GPU = ("gpu",)
 
@@ -44,6 +48,23 @@ def test_trade_offs_leave_a_queue_its_guarantee(notion: str) -> None:
     free = fo.solve(lab(6).replace(queues=[fo.Queue("lab")]), notion).tasks_per_user
     assert free[0] < 3
     assert fo.solve(lab(1), notion).tasks_per_user == pytest.approx(free, rel=1e-7)
+
+
+@pytest.mark.parametrize("integral", [False, True])
+def test_the_stages_are_proved_to_the_tolerance_that_is_asked_for(integral: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of the question, for what the guarantees give and for the goal; an answer that is a thousandth off is none at 1e-4."""
+    asked: list[float] = []
+
+    def near(program: Program, engines: Any, tolerance: float, deadline: Any) -> Found:
+        asked.append(tolerance)
+        found = find(program, engines, tolerance, deadline)
+        return replace(found, certificate=replace(found.certificate, feasibility=1e-3))
+
+    monkeypatch.setattr(kept_guarantees, "find", near)
+    assert fo.solve(lab(6), "efficiency", tolerance=2e-3, integral=integral).tasks_per_user == pytest.approx([3, 2])
+    with pytest.raises(fo.CertificateError, match="the guarantees under efficiency"):
+        fo.solve(lab(6), "efficiency", tolerance=1e-4, integral=integral)
+    assert asked == [2e-3, 1e-4]
 
 
 def test_guaranteed_tasks_of_a_user_are_kept() -> None:

@@ -27,6 +27,7 @@ from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tolerances import FITS
 from fairopt.program import Feature, LimitKind, Limits, Program, Solution, TreeFilling
 from fairopt.program.goals import Goal, Total
+from fairopt.program.kept_parts import within_kept
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Deadline
 from fairopt.wording import named
@@ -182,7 +183,8 @@ def fewest_stops(program: Program, held: Held, target: FloatArray, deadline: Dea
     NoSolution
         No placement of the target keeps the protected tasks; or at the deadline.
     """
-    while True:
+
+    def solve(program: Program) -> tuple[tuple[Split, Outcome], tuple[FloatArray, ...]]:
         split = Split.of(program, held)
         size = split.owner.size
         everyone = np.concatenate([split.owner, program.pair_users])
@@ -200,10 +202,9 @@ def fewest_stops(program: Program, held: Held, target: FloatArray, deadline: Dea
                 raise
             x, kept = np.asarray(error.known["tasks"], float), np.inf
         outcome = split.outcome(x, min(kept, held.tasks - gone))
-        longer = program.with_broken(split.tasks(outcome))
-        if longer is None:
-            return split, outcome
-        program = longer
+        return (split, outcome), (split.tasks(outcome),)
+
+    return within_kept(program, solve)[-1]
 
 
 def best_within(program: Program, held: Held, stops: int | None, deadline: Deadline) -> FloatArray:
@@ -227,7 +228,8 @@ def best_within(program: Program, held: Held, stops: int | None, deadline: Deadl
             f'no engine finds the best whole tasks of "{program.name}" {what} in this instance; leave the budget out, protect fewer tasks, '
             "or take a notion such as drfh"
         )
-    while True:
+
+    def solve(program: Program) -> tuple[FloatArray, tuple[FloatArray, ...]]:
         split = Split.of(program, held)
         size = split.owner.size
         tasks = split.columns(np.ones(program.n_pairs))
@@ -238,10 +240,9 @@ def best_within(program: Program, held: Held, stops: int | None, deadline: Deadl
         solution = _solved(split.extended(rules), deadline)
         outcome = split.outcome(solution.x, 0.0)
         reached = split.tasks(outcome)
-        longer = program.with_broken(reached)
-        if longer is None:
-            return program.per_user(reached)
-        program = longer
+        return program.per_user(reached), (reached,)
+
+    return within_kept(program, solve)[-1]
 
 
 def _solved(program: Program, deadline: Deadline) -> Solution:

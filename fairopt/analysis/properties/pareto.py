@@ -43,13 +43,14 @@ from fairopt.errors import FairoptError, NoSolution
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import Merging, merge, unmerged
 from fairopt.instance.exact_merging import merge_exactly, unmerged_exactly
-from fairopt.instance.fractions import fractions_of, rational, rationals
+from fairopt.instance.fractions import ExactArray, fractions_of, rational, rationals
 from fairopt.instance.limit_merging import split
 from fairopt.instance.shared import shared_prices, within_shared
 from fairopt.instance.tolerances import FITS, TINY
 from fairopt.models import Efficiency
 from fairopt.program import LimitKind, Program, Total
 from fairopt.program.exact import ExactProgram
+from fairopt.program.kept_parts import within_kept
 from fairopt.program.parallelism import servers_at_once
 from fairopt.program.queue_limits import limit_rows
 from fairopt.program.stated_rows import with_rows
@@ -146,11 +147,12 @@ def _improvement(case: Case, goal: FloatArray) -> FloatArray | str:
     merging = unmerged(bare) if case.own_rows or bare.rules else merge(bare, data)
     # Of the program only columns and limits are read; those of queues are in it where the goal is a leximin.
     program = formulate(merging.instance, "max-min" if case.instance.is_tree else "efficiency", sharing=case.sharing)
-    return _improved(case, goal, merging, with_rows(program, case.own_rows) if case.own_rows else program)
+    program = with_rows(program, case.own_rows) if case.own_rows else program
+    return within_kept(program, lambda program: _improved(case, goal, merging, program))[-1]
 
 
-def _improved(case: Case, goal: FloatArray, merging: Merging, program: Program) -> FloatArray | str:
-    """Return the same within the limits of a program, and within all of what queues keep."""
+def _improved(case: Case, goal: FloatArray, merging: Merging, program: Program) -> tuple[FloatArray | str, tuple[FloatArray, ...]]:
+    """Return the same within the limits of a program, and the point of it, (pairs,)."""
     users, limits, unit = program.pair_users, program.limits, program.largest()  # columns are scaled by their maxima
     value = unit if case.worth is None else unit * np.asarray(merging.restrict(case.worth))[users, program.pair_servers]
     floors = case.value / (1.0 + case.excess if case.feasible else 1.0)
@@ -174,17 +176,14 @@ def _improved(case: Case, goal: FloatArray, merging: Merging, program: Program) 
         },
     )
     if answer.status == 1:
-        return f"Undecided: the linear program had no answer within {case.time_limit:g} s."
+        return f"Undecided: the linear program had no answer within {case.time_limit:g} s.", ()
     if answer.status == 2 and not case.feasible:
-        return "The allocation exceeds its limits, and no allocation within them gives everybody as much."
+        return "The allocation exceeds its limits, and no allocation within them gives everybody as much.", ()
     if answer.x is None:
-        return f"Undecided: the linear program was not solved ({answer.message})."
-    longer = program.with_broken(answer.x * unit)
-    if longer is not None:
-        return _improved(case, goal, merging, longer)
+        return f"Undecided: the linear program was not solved ({answer.message}).", ()
     table = np.zeros((len(program.users), len(program.servers)))
     table[users, program.pair_servers] = answer.x * unit
-    return merging.spread(table)
+    return merging.spread(table), (answer.x * unit,)
 
 
 def _improvement_in_fractions(case: Case, *, by_reach: bool = True) -> Any:
@@ -209,7 +208,8 @@ def _improvement_in_fractions(case: Case, *, by_reach: bool = True) -> Any:
     goal = [reach[n] * value if case.part[n] else 0 for n, value in zip(users.tolist(), worth, strict=True)]
     floors = np.where(case.part, case.value, 0)
     more = [(row.bound, *row.entries(program), row.values) for row in case.own_rows]
-    while True:
+
+    def best(exact: ExactProgram) -> tuple[Any, tuple[ExactArray, ...]]:
         own = [(len(exact.bounds) + int(n), j, -rational(value)) for j, (n, value) in enumerate(zip(users, worth, strict=True))]
         entries = [*zip(exact.rows.tolist(), exact.columns.tolist(), exact.data.tolist(), strict=True), *own]
         for k, (_, pairs, which, values) in enumerate(more, len(exact.bounds) + floors.size):
@@ -217,10 +217,9 @@ def _improvement_in_fractions(case: Case, *, by_reach: bool = True) -> Any:
         right = [*exact.bounds.tolist(), *(-floors).tolist(), *(bound for bound, *_ in more)]
         point = largest(goal, entries, right, case.time_limit)
         assert point is not None  # what is there is feasible
-        longer = exact.with_broken(rationals(point))
-        if longer is None:
-            break
-        exact = longer
+        return point, (rationals(point),)
+
+    point = within_kept(exact, best)[-1]
     table = case.zeros(len(program.users), len(program.servers))
     table[users, servers] = point
     tasks = merging.spread(table)
@@ -412,11 +411,14 @@ def _most_worth(case: Case, worth: FloatArray) -> tuple[FloatArray | None, bool]
     single, row = expanded(case.instance)
     program = formulate(single, "max-min" if single.is_tree else "efficiency", sharing=case.sharing)
     rows = [each.on(None, row, (each.users, single.servers)) for each in case.own_rows]
-    return _most_worth_within(case, worth, with_rows(program, rows) if rows else program, row)
+    program = with_rows(program, rows) if rows else program
+    return within_kept(program, lambda program: _most_worth_within(case, worth, program, row))[-1]
 
 
-def _most_worth_within(case: Case, worth: FloatArray, program: Program, row: IntArray) -> tuple[FloatArray | None, bool]:
-    """Return the same within the limits of a program, and within all of what queues keep; ``row`` has the row of each server."""
+def _most_worth_within(
+    case: Case, worth: FloatArray, program: Program, row: IntArray
+) -> tuple[tuple[FloatArray | None, bool], tuple[FloatArray, ...]]:
+    """Return the same within the limits of a program, and the point of it, (pairs,); ``row`` has the row of each server."""
     users, servers = program.pair_users, row[program.pair_servers]
     limits = program.limits.select(program.limits.bounds > 0)
     value = worth[users, servers] * case.part[users]
@@ -433,11 +435,8 @@ def _most_worth_within(case: Case, worth: FloatArray, program: Program, row: Int
         options={"mip_rel_gap": 0.0, "time_limit": max(case.deadline() - time.monotonic(), 1e-3)},
     )
     if answer.x is None:
-        return None, answer.status == 2
-    longer = program.with_broken(np.round(answer.x))
-    if longer is not None:
-        return _most_worth_within(case, worth, longer, row)
+        return (None, answer.status == 2), ()
     tasks = np.zeros(case.allocation.tasks.shape)
     np.add.at(tasks, (users, servers), np.round(answer.x))
     tasks[~case.part] = case.allocation.tasks[~case.part]
-    return tasks, answer.status == 0
+    return (tasks, answer.status == 0), (np.round(answer.x),)
