@@ -325,6 +325,7 @@ def _load(name: str) -> Any:
     """Return a command: the group of commands of its module, or else the function with its name."""
     module, _, example = next(commands[name] for commands in _PANELS.values() if name in commands)
     from fairopt.commands.command import Command
+    from fairopt.commands.grouped import spread
     from fairopt.commands.outputs import guarded
 
     there = import_module(f"fairopt.commands.{module}")
@@ -333,7 +334,7 @@ def _load(name: str) -> Any:
     else:
         alone = typer.Typer(add_completion=False)
         example = f"Example: fairopt {name} {example}".rstrip()
-        alone.command(name, cls=Command, epilog=example)(guarded(getattr(there, name.replace("-", "_"))))
+        alone.command(name, cls=Command, epilog=example)(guarded(spread(getattr(there, name.replace("-", "_")))))
         command = get_command(alone)
     if name not in _WITHOUT_FILES:
         from fairopt.commands.options import max_bytes

@@ -9,7 +9,7 @@ import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.crews import Address, Backend, Workers
+from fairopt.commands.crews import CrewOptions
 from fairopt.commands.delivering import draw, hand_over
 from fairopt.commands.forms import choose_form
 from fairopt.commands.options import Changes, File, Json, Output, Rules, at_least_one, read_instance, words
@@ -51,9 +51,7 @@ def arrivals(
     seeds: Annotated[
         int, typer.Option(metavar="N", callback=at_least_one, help="Number of random orders of arrival (seeds 0 to N - 1).")
     ] = 10,
-    workers: Workers = -1,
-    backend: Backend = "loky",
-    address: Address = None,
+    crew: CrewOptions = CrewOptions(workers=-1),
     changes: Changes = None,
     rules: Rules = None,
     as_json: Json = False,
@@ -78,9 +76,7 @@ def arrivals(
             until=load,
             step=load_step,
             seeds=range(seeds),
-            workers=workers,
-            backend=backend,
-            address=address,
+            **vars(crew),
             done=lambda finished, total: bar.reach(finished),
         ),
         bar,

@@ -10,7 +10,7 @@ import fairopt as fo
 from fairopt.analysis.properties import CHECKS, OF_TREES, OF_WHOLE_TASKS_ALONE
 from fairopt.commands import completion
 from fairopt.commands.console import say
-from fairopt.commands.crews import Address, Backend, Workers
+from fairopt.commands.crews import CrewOptions
 from fairopt.commands.delivering import as_text, deliver, show
 from fairopt.commands.forms import choose_form
 from fairopt.commands.options import (
@@ -19,18 +19,14 @@ from fairopt.commands.options import (
     Exact,
     File,
     Given,
-    Guarantees,
     Json,
     JsonOutput,
-    Only,
-    QueueShare,
-    ResourceWeights,
     Rules,
     Sharing,
-    counts,
     read_instance,
     words,
 )
+from fairopt.commands.shares import Shares
 from fairopt.commands.subjects import Subject
 from fairopt.commands.working import Bar, work
 from fairopt.reporting import tables
@@ -61,10 +57,7 @@ def audit(
     integral: Annotated[bool, typer.Option("--integral", help="With --notion: the best allocation of whole tasks.")] = False,
     exact: Exact = False,
     sharing: Sharing = None,
-    guarantees: Guarantees = None,
-    queue_share: QueueShare = None,
-    resource_weights: ResourceWeights = None,
-    only: Only = None,
+    shares: Shares = Shares(),
     properties: Annotated[
         str | None,
         typer.Option(
@@ -82,9 +75,7 @@ def audit(
         int,
         typer.Option(metavar="N", help="Seed of the random misreports; the same seed gives the same verdicts with any number of workers."),
     ] = 0,
-    workers: Workers = 1,
-    backend: Backend = "loky",
-    address: Address = None,
+    crew: CrewOptions = CrewOptions(),
     time_limit: Annotated[
         float | None,
         typer.Option(metavar="SECONDS", help="Time limit of the solve, and of each property. Default: one minute for each search."),
@@ -110,9 +101,7 @@ def audit(
         integral=integral,
         exact=exact,
         sharing=sharing,
-        guarantees=guarantees,
-        queue_share=queue_share,
-        counted=counts(resource_weights, only),
+        shares=shares,
         time_limit=time_limit,
     )
     subject.check()
@@ -134,9 +123,7 @@ def audit(
             wanted,
             effort=effort,
             seed=seed,
-            workers=workers,
-            backend=backend,
-            address=address,
+            **vars(crew),
             time_limit=time_limit,
             done=lambda name: bar.advance(what=name),
         ),

@@ -13,7 +13,7 @@ from typer.core import TyperCommand
 from fairopt.commands.in_options import name_options
 from fairopt.commands.repeated import each_once
 from fairopt.commands.retired import with_todays_spellings
-from fairopt.commands.usage import flowing, refuse_extra, shown, with_plain_refusals
+from fairopt.commands.usage import flowing, in_panels, refuse_extra, shown, with_plain_refusals
 
 __all__ = ["Command"]
 
@@ -28,8 +28,8 @@ class Command(TyperCommand):
             with_plain_refusals(part)
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the arguments and options, as help shows them, and with values that are refused in plain words."""
-        return shown(super().get_params(ctx))
+        """Return the arguments and options, as help shows them."""
+        return in_panels(shown(super().get_params(ctx)))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words after the name of the command."""

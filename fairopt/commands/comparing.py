@@ -15,31 +15,22 @@ from fairopt.commands.delivering import draw, hand_over, write_figure
 from fairopt.commands.forms import Form, check_picture, choose_form
 from fairopt.commands.options import (
     Changes,
-    Everything,
     Exact,
     File,
     GivenAllocations,
-    Guarantees,
     Json,
     Notions,
-    Only,
     Output,
-    QueueShare,
-    ResourceWeights,
+    PageUsers,
     Rules,
     Schedules,
     Sharing,
-    Shown,
-    Sort,
-    Top,
-    choose_users,
-    counts,
     read_instance,
-    with_rules,
     words,
 )
 from fairopt.commands.outputs import Written
 from fairopt.commands.retired import warn_retired
+from fairopt.commands.shares import Shares
 from fairopt.commands.what_ifs import compare_two
 from fairopt.commands.working import Bar, work
 from fairopt.reporting import tables
@@ -87,19 +78,13 @@ def compare(
     ] = None,
     exact: Exact = False,
     sharing: Sharing = None,
-    guarantees: Guarantees = None,
-    queue_share: QueueShare = None,
-    resource_weights: ResourceWeights = None,
-    only: Only = None,
+    shares: Shares = Shares(),
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of each exact allocation.")] = None,
     changes: Changes = None,
     rules: Rules = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV: the rows of --by.")] = False,
-    everything: Everything = False,
-    shown: Shown = None,
-    sort: Sort = None,
-    top: Top = None,
+    page: PageUsers = PageUsers(),
     output: Output = None,
     plot: Annotated[
         Path | None,
@@ -116,7 +101,7 @@ def compare(
     """
     conditions = [read_condition(text) for text in fail_if or []]
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
-    choice = choose_users(form, shown, sort, top)
+    choice = page.choice(form)
     check_picture(plot_queues, "--plot-queues")
     if other is not None or what_if_:
         refused = {
@@ -139,7 +124,7 @@ def compare(
             both=changes or [],
             changed=what_if_ or [],
             options={
-                "notions": with_rules(words(notions), guarantees, queue_share, counts(resource_weights, only)),
+                "notions": shares.of_all(words(notions)),
                 "schedules": words(schedules),
                 "integral": integral,
                 "sharing": sharing,
@@ -148,7 +133,7 @@ def compare(
             form=form,
             output=output,
             plot=plot,
-            everything=everything,
+            everything=page.everything,
             choice=choice,
         )
     instance = read_instance(file, changes, rules)
@@ -157,7 +142,7 @@ def compare(
         raise typer.BadParameter(f"{file} has no queues to draw; leave it out", param_hint="--plot-queues")
     if by == "queue" and not instance.queues:
         raise typer.BadParameter(f"{file} has no queues; use user or owner", param_hint="--by")
-    wanted, greedy = with_rules(words(notions), guarantees, queue_share, counts(resource_weights, only)), words(schedules)
+    wanted, greedy = shares.of_all(words(notions)), words(schedules)
     own: dict[str, Path] = {}
     for path in allocation or []:
         own[path.stem if path.stem not in own else str(path)] = path
@@ -189,7 +174,7 @@ def compare(
     hand_over(
         lambda: comparison.to_dict(by),
         lambda: _frame(comparison, by, form),
-        lambda width: tables.comparison_blocks(comparison, width, by, choice, everything=everything),
+        lambda width: tables.comparison_blocks(comparison, width, by, choice, everything=page.everything),
         form,
         output,
     )

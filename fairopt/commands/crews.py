@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Literal, TypeVar
 
 import typer
@@ -15,23 +16,30 @@ from fairopt.commands.console import say
 from fairopt.commands.said import INTERRUPTED
 from fairopt.commands.working import Bar, work
 
-__all__ = ["Address", "Backend", "Workers", "until_interrupted"]
+__all__ = ["CrewOptions", "Workers", "until_interrupted"]
 
 T = TypeVar("T")
 
 Workers = Annotated[
     int, typer.Option("--workers", metavar="N", help="Workers; -1: one for each core. Of a cluster at --address: at most N at once.")
 ]
-Backend = Annotated[
-    Literal["loky", "threading", "dask", "ray"],
-    typer.Option("--backend", help="Where workers run: in processes (loky) or threads of this machine, or on a dask or ray cluster."),
-]
-Address = Annotated[
-    str | None,
-    typer.Option(
-        "--address", metavar="URL", help="Address of the dask or ray cluster, as tcp://10.0.0.1:8786. Default: one on this machine."
-    ),
-]
+
+
+@dataclass(frozen=True)
+class CrewOptions:
+    """Who computes; ``vars`` of it are arguments of the public functions."""
+
+    workers: Workers = 1
+    backend: Annotated[
+        Literal["loky", "threading", "dask", "ray"],
+        typer.Option("--backend", help="Where workers run: in processes (loky) or threads of this machine, or on a dask or ray cluster."),
+    ] = "loky"
+    address: Annotated[
+        str | None,
+        typer.Option(
+            "--address", metavar="URL", help="Address of the dask or ray cluster, as tcp://10.0.0.1:8786. Default: one on this machine."
+        ),
+    ] = None
 
 
 def until_interrupted(doing: str, what: str, study: Callable[[Callable[[int, int], object], Callable[[], bool]], T]) -> T:

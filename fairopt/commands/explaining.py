@@ -17,20 +17,16 @@ from fairopt.commands.options import (
     Exact,
     File,
     Given,
-    Guarantees,
     Json,
     JsonOutput,
-    Only,
     Partitions,
-    QueueShare,
-    ResourceWeights,
     Rules,
     Sharing,
     Usage,
     billed,
-    counts,
     read_instance,
 )
+from fairopt.commands.shares import Shares
 from fairopt.commands.subjects import Subject
 from fairopt.commands.working import Bar, work
 from fairopt.reporting import tables
@@ -86,10 +82,7 @@ def explain(
     exact: Exact = False,
     resolves: Annotated[int, typer.Option(metavar="N", help="Number of changes to solve for; the others are estimated from prices.")] = 6,
     sharing: Sharing = None,
-    guarantees: Guarantees = None,
-    queue_share: QueueShare = None,
-    resource_weights: ResourceWeights = None,
-    only: Only = None,
+    shares: Shares = Shares(),
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Time limit of the allocation, and again of all solves that explain it.")
     ] = None,
@@ -116,9 +109,7 @@ def explain(
         integral=integral,
         exact=exact,
         sharing=sharing,
-        guarantees=guarantees,
-        queue_share=queue_share,
-        counted=counts(resource_weights, only),
+        shares=shares,
         time_limit=time_limit,
     )
     subject.check()
@@ -135,10 +126,10 @@ def explain(
             "--exact": exact,
             "--against": against,
             "--sharing": sharing,
-            "--guarantees": guarantees,
-            "--queue-share": queue_share,
-            "--resource-weights": resource_weights,
-            "--only": only,
+            "--guarantees": shares.guarantees,
+            "--queue-share": shares.queue_share,
+            "--resource-weights": shares.resource_weights,
+            "--only": shares.only,
             "--rule": rules,
             "--time-limit": time_limit,
         }

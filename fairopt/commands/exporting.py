@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,22 +16,18 @@ from fairopt.commands.declared import NEEDED, Option, arguments, assigned, decla
 from fairopt.commands.delivering import as_text, show
 from fairopt.commands.forms import check_file
 from fairopt.commands.group import Group
+from fairopt.commands.grouped import options_of
 from fairopt.commands.options import (
     Changes,
     File,
     Given,
-    Guarantees,
     Json,
-    Only,
-    QueueShare,
-    ResourceWeights,
     Rules,
     Sharing,
-    counts,
     read_instance,
-    with_rules,
 )
 from fairopt.commands.outputs import Written, forced, guarded
+from fairopt.commands.shares import Shares
 from fairopt.commands.working import work
 from fairopt.reporting import tables
 from fairopt.specs import read_notion
@@ -99,31 +95,20 @@ _NAMED = {
 _PLACED = {"placement_time_limit": Option(PlacementTimeLimit, 2.0)}
 _LAST = {
     "sharing": Option(Sharing),
-    "guarantees": Option(Guarantees),
-    "queue_share": Option(QueueShare),
-    "resource_weights": Option(ResourceWeights),
-    "only": Option(Only),
+    **{name: Option(kind) for name, kind in options_of(Shares).items()},
     "time_limit": Option(TimeLimit),
     "changes": Option(Changes),
     "rules": Option(Rules),
     "output": Option(Output),
 }
-_ASKED = (
-    "notion",
-    "sharing",
-    "guarantees",
-    "queue_share",
-    "resource_weights",
-    "only",
-    "time_limit",
-)  # what an allocation of one's own does not take
+_ASKED = ("notion", "sharing", *options_of(Shares), "time_limit")  # what an allocation of one's own does not take
 _PRINTED = {"as_json": Option(Json, False), "everything": Option(Everything, False)}
 
 
 def _exporter(
-    system: str, does: str, example: str, texts: Sequence[str] = ("queues",), written: Mapping[str, Option] | None = None, **own: Option
+    system: str, does: str, example: str, text: str = "queues", written: Mapping[str, Option] | None = None, **own: Option
 ) -> None:
-    """Add the command of ``fo.export_SYSTEM``: its help, an example, the texts of the export, the options for texts beside the first.
+    """Add the command of ``fo.export_SYSTEM``: its help, an example, the text of the export that --output takes, options for its others.
 
     Its own options follow.
     """
@@ -131,9 +116,15 @@ def _exporter(
 
     def run(given: dict[str, Any]) -> None:
         values = arguments(taken, given)
-        paths = dict(zip(texts, (given["output"], *(given[name] for name in written or ())), strict=True))
         source = _source(**{name: given[name] for name in (*_ASKED, "file", "changes", "rules", "allocation")})
-        _run(source, lambda found: getattr(fo, f"export_{system}")(found, **values), paths, given["as_json"], given["everything"])
+        _run(
+            source,
+            lambda found: getattr(fo, f"export_{system}")(found, **values),
+            (text, given["output"]),
+            {name: given[name] for name in written or ()},
+            given["as_json"],
+            given["everything"],
+        )
 
     options = _FIRST | taken | _LAST | dict(written or {}) | _PRINTED
     app.command(system, cls=Command, epilog=f"Example: fairopt export {system} cluster.yaml --notion drfh {example}")(
@@ -145,7 +136,7 @@ _exporter(
     "slurm",
     "Export limits of Slurm: GrpTRES of accounts, users and partitions, as a script of sacctmgr commands.",
     "--level account-user --headroom 1.1 -o limits.sh --undo undo.sh",
-    texts=("limits", "undo"),
+    text="limits",
     written={
         "undo": Option(
             Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the script that takes the limits back."), Written()]
@@ -239,8 +230,8 @@ def _source(
             from fairopt.formats.allocations import read
 
             return given(instance, read(allocation, instance), "rdm", allocation.stem)
-        counted = counts(asked["resource_weights"], asked["only"])
-        _, chosen = read_notion(with_rules([asked["notion"] or "drfh"], asked["guarantees"], asked["queue_share"], counted)[0])
+        shares = Shares(**{name: asked[name] for name in options_of(Shares)})
+        _, chosen = read_notion(shares.of(asked["notion"] or "drfh"))
         return fo.solve(instance, chosen, sharing=asked["sharing"], time_limit=asked["time_limit"])
 
     return make
@@ -262,14 +253,19 @@ def _flavors(given: list[str] | None) -> dict[str, dict[str, str]]:
 def _run(
     source: Callable[[], fo.Allocation],
     export: Callable[[fo.Allocation], fo.Export],
-    outputs: dict[str, Path | None],
+    output: tuple[str, Path | None],
+    others: Mapping[str, Path | None],
     as_json: bool,
     everything: bool,
 ) -> None:
-    """Solve, export, write the files or print the first, and say what must be said."""
-    paths = {what: path for what, path in outputs.items() if path is not None}
-    for what, path in paths.items():
-        check_file(path, "--output" if what == next(iter(outputs)) else f"--{what}")
+    """Solve, export, write the files, and say what must be said. Without --output, its text is printed.
+
+    ``output`` and ``others`` are texts of the export, and where they go: that of --output, and of options with the names of the texts.
+    """
+    check_file(output[1], "--output")
+    for text, path in others.items():
+        check_file(path, f"--{text}")
+    paths = {text: path for text, path in (output, *others.items()) if path is not None}
     found = work("exporting the allocation", lambda: export(source()))
     if found.less and not forced():
         raise fo.InvalidInstance(f"{found.less[0]}; nothing is written: limit users or queues instead, or add --force")
@@ -279,7 +275,7 @@ def _run(
     if as_json:
         typer.echo(as_text(found.to_dict()), nl=False)
         return
-    if next(iter(outputs)) not in paths:
+    if output[1] is None:
         typer.echo(found.text, nl=False)
         for note in found.notes:
             say("note", note)

@@ -15,17 +15,12 @@ from fairopt.commands.forms import check_file
 from fairopt.commands.options import (
     Changes,
     File,
-    Guarantees,
-    Only,
-    QueueShare,
-    ResourceWeights,
     Rules,
     Sharing,
-    counts,
     read_instance,
-    with_rules,
 )
 from fairopt.commands.outputs import Written, forced
+from fairopt.commands.shares import Shares
 from fairopt.commands.working import work
 from fairopt.files import refuse_existing, write_files
 from fairopt.instance.aggregation import single_servers
@@ -53,10 +48,7 @@ def formulate(
     ] = "drfh",
     sharing: Sharing = None,
     integral: Annotated[bool, typer.Option("--integral", help="The program of whole tasks.")] = False,
-    guarantees: Guarantees = None,
-    queue_share: QueueShare = None,
-    resource_weights: ResourceWeights = None,
-    only: Only = None,
+    shares: Shares = Shares(),
     changes: Changes = None,
     rules: Rules = None,
     output: Annotated[
@@ -84,8 +76,7 @@ def formulate(
     check_file(output, "--output")
     check_file(names, "--names")
     instance = read_instance(file, changes, rules)
-    (spec,) = with_rules([notion], guarantees, queue_share, counts(resource_weights, only))
-    asked = read_notion(spec)[1]
+    asked = read_notion(shares.of(notion))[1]
     program = work(f"formulating {notion}", lambda: fo.formulate(instance, asked, sharing=sharing, integral=integral))
     if output is None:
         deliver(program.to_text(), None)

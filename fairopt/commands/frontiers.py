@@ -9,7 +9,7 @@ import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.crews import Address, Backend, Workers
+from fairopt.commands.crews import CrewOptions
 from fairopt.commands.delivering import draw, hand_over
 from fairopt.commands.forms import choose_form
 from fairopt.commands.options import Changes, File, Json, Output, Rules, Schedules, Sharing, read_instance, words
@@ -41,9 +41,7 @@ def frontier(
     schedules: Schedules = "",
     sharing: Sharing = None,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of each allocation.")] = None,
-    workers: Workers = 1,
-    backend: Backend = "loky",
-    address: Address = None,
+    crew: CrewOptions = CrewOptions(),
     changes: Changes = None,
     rules: Rules = None,
     as_json: Json = False,
@@ -73,9 +71,7 @@ def frontier(
             of=of,
             sharing=sharing,
             time_limit=time_limit,
-            workers=workers,
-            backend=backend,
-            address=address,
+            **vars(crew),
             done=lambda name: bar.advance(),
         ),
         bar,

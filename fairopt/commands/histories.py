@@ -11,26 +11,21 @@ import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.crews import Address, Backend, Workers
+from fairopt.commands.crews import CrewOptions
 from fairopt.commands.delivering import draw, hand_over
 from fairopt.commands.forms import check_instance, check_page, choose_form, table_form
 from fairopt.commands.options import (
     ClusterChanges,
     ClusterRules,
-    Guarantees,
     Json,
-    Only,
-    QueueShare,
-    ResourceWeights,
     Resume,
     Sharing,
     at_least_one,
-    counts,
     read_period,
-    with_rules,
 )
 from fairopt.commands.outputs import Written
 from fairopt.commands.said import WRITTEN
+from fairopt.commands.shares import Shares
 from fairopt.commands.working import Bar, work
 from fairopt.files import write_files
 from fairopt.formats.results import rendered
@@ -114,17 +109,12 @@ def history(
     ] = None,
     resume: Resume = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of random moments.")] = 0,
-    workers: Workers = 1,
-    backend: Backend = "loky",
-    address: Address = None,
+    crew: CrewOptions = CrewOptions(),
     lenient: Annotated[
         bool, typer.Option("--lenient", help="Leave out bad records and unknown owners, and count them; allow jobs to exceed capacity.")
     ] = False,
     sharing: Sharing = None,
-    guarantees: Guarantees = None,
-    queue_share: QueueShare = None,
-    resource_weights: ResourceWeights = None,
-    only: Only = None,
+    shares: Shares = Shares(),
     changes: ClusterChanges = None,
     rules: ClusterRules = None,
     by: Annotated[
@@ -202,7 +192,7 @@ def history(
         lambda: fo.history(
             log if len(log) > 1 else log[0],
             cluster,
-            with_rules([notion], guarantees, queue_share, counts(resource_weights, only))[0],
+            shares.of(notion),
             nodes=nodes,
             associations=associations,
             licenses=licenses,
@@ -216,9 +206,7 @@ def history(
             seed=seed,
             resume=resume,
             lenient=lenient,
-            workers=workers,
-            backend=backend,
-            address=address,
+            **vars(crew),
             done=lambda now, all_: bar.reach(now, all_),
             stopped=ended.is_set,
         ),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -17,7 +18,6 @@ from fairopt.commands.retired import warn_retired
 from fairopt.commands.said import CHANGED
 from fairopt.commands.working import work
 from fairopt.files.limits import reading_limit
-from fairopt.registry import words as parts
 from fairopt.reporting import tables
 
 if TYPE_CHECKING:
@@ -30,45 +30,30 @@ __all__ = [
     "ClusterChanges",
     "ClusterRules",
     "Csv",
-    "Everything",
     "Exact",
     "File",
     "Given",
     "GivenAllocations",
-    "Guarantees",
     "Json",
     "JsonOutput",
     "Notions",
-    "Only",
     "Output",
+    "PageUsers",
     "Partitions",
     "Plot",
     "PlotEnvy",
-    "PlotPath",
-    "PlotPolytope",
-    "PlotQueues",
-    "QueueShare",
-    "ResourceWeights",
     "Resume",
     "Rules",
     "Schedules",
     "Sharing",
-    "Shown",
-    "Sort",
-    "Top",
     "at_least_one",
     "billed",
     "change",
-    "choose_users",
-    "counts",
     "max_bytes",
     "read_instance",
     "read_period",
     "read_preference",
     "read_utility",
-    "refuse_counts",
-    "refuse_rules",
-    "with_rules",
     "words",
 ]
 
@@ -153,45 +138,6 @@ Sharing = Annotated[
     Literal["rdm", "tdm"] | None,
     typer.Option("--sharing", help="rdm divides the resources of a server, tdm its time. Default: tdm if FILE gives rates, otherwise rdm."),
 ]
-_OF_QUEUES = "Queues"
-Guarantees = Annotated[
-    Literal["surplus", "clamp"] | None,
-    typer.Option(
-        "--guarantees",
-        help="How capacity beyond guarantees is divided. surplus (default): it is added to the guarantees, by weight. clamp: guarantees "
-        "count toward the share by weight, so a queue whose guarantee exceeds its share waits for the others.",
-        rich_help_panel=_OF_QUEUES,
-    ),
-]
-QueueShare = Annotated[
-    Literal["dominant", "sum"] | None,
-    typer.Option(
-        "--queue-share",
-        help="Share of a queue. dominant (default for drf and drfh): the dominant share of everything its users hold. sum (default for the "
-        "others): the sum of its users' shares.",
-        rich_help_panel=_OF_QUEUES,
-    ),
-]
-_OF_COUNTING = "What counts"
-ResourceWeights = Annotated[
-    str | None,
-    typer.Option(
-        "--resource-weights",
-        metavar="NAME=N,...",
-        help="How often resources count in the shares of drf, drfh and asset, and in dominant shares of queues, as in gpu=4,cpu=0. A "
-        "resource that is not named counts once.",
-        rich_help_panel=_OF_COUNTING,
-    ),
-]
-Only = Annotated[
-    str | None,
-    typer.Option(
-        "--only",
-        metavar="NAME,...",
-        help="Count only these resources in such shares. Users who demand none of them come after all others.",
-        rich_help_panel=_OF_COUNTING,
-    ),
-]
 Resume = Annotated[
     Path | None,
     typer.Option(
@@ -212,15 +158,6 @@ def at_least_one(value: int | None) -> int | None:
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each user.")]
-Everything = Annotated[bool, typer.Option("--all", help="Show all users and servers, however many there are.")]
-Shown = Annotated[
-    list[str] | None, typer.Option("--show", metavar="NAME", autocompletion=completion.users, help="Show this user only. Can be repeated.")
-]
-Sort = Annotated[
-    Literal["tasks", "share", "weight", "-tasks", "-share", "-weight", "name"] | None,
-    typer.Option("--sort", help="Order of the users that are shown: the largest first, with - the smallest first."),
-]
-Top = Annotated[int | None, typer.Option("--top", metavar="N", callback=at_least_one, help="Show at most N users.")]
 Output = Annotated[
     Path | None,
     typer.Option(
@@ -240,19 +177,6 @@ JsonOutput = Annotated[
 ]
 Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the allocation: .svg, .png or .pdf."), Written()]
 PlotEnvy = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the envy matrix (in tasks)."), Written()]
-PlotQueues = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Also draw what each queue holds, with its guarantee and its limit."), Written()
-]
-PlotPath = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Also draw how the answer was reached: the path of --solver trajectory, or the sweeps of psdsf."),
-    Written(),
-]
-PlotPolytope = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="With --solver trajectory and two or three users: also draw the path inside the feasible polytope."),
-    Written(),
-]
 
 
 def max_bytes() -> Any:
@@ -364,83 +288,24 @@ def billed(billing: str | None, partitions: Path | None) -> str | Path | None:
     return partitions
 
 
-def counts(resource_weights: str | None, only: str | None) -> dict[str, Any]:
-    """Return what counts as options of a notion.
+@dataclass(frozen=True)
+class PageUsers:
+    """Which users a page shows, and in which order."""
 
-    >>> counts("gpu=4,cpu=0", None), counts(None, "gpu,memory")
-    ({'resource_weights': {'gpu': 4, 'cpu': 0}}, {'only': 'gpu+memory'})
-    """
-    from fairopt.models import only_text, weights_mapping
+    everything: Annotated[bool, typer.Option("--all", help="Show all users and servers, however many there are.")] = False
+    shown: Annotated[
+        list[str] | None,
+        typer.Option("--show", metavar="NAME", autocompletion=completion.users, help="Show this user only. Can be repeated."),
+    ] = None
+    sort: Annotated[
+        Literal["tasks", "share", "weight", "-tasks", "-share", "-weight", "name"] | None,
+        typer.Option("--sort", help="Order of the users that are shown: the largest first, with - the smallest first."),
+    ] = None
+    top: Annotated[int | None, typer.Option("--top", metavar="N", callback=at_least_one, help="Show at most N users.")] = None
 
-    given = {"resource_weights": weights_mapping(resource_weights), "only": only_text(only)}
-    return {word: value for word, value in given.items() if value is not None}
-
-
-def with_rules(
-    notions: Sequence[str], guarantees: str | None, queue_share: str | None, counted: Mapping[str, Any] | None = None
-) -> list[str]:
-    """Return notions with the rules of a tree and what counts as options, those that take them; all of them where none does.
-
-    >>> with_rules(["drfh", "tsf:queue_share=dominant", "bbf"], "clamp", None)
-    ['drfh:guarantees=clamp', 'tsf:queue_share=dominant:guarantees=clamp', 'bbf']
-    >>> with_rules(["drfh", "tsf"], None, None, counts("gpu=4,cpu=0", None))
-    ['drfh:resource_weights=gpu=4+cpu=0', 'tsf']
-    """
-    from fairopt.models import weights_text
-
-    if not notions:
-        refuse_rules(guarantees, queue_share, "it is a rule of a notion; give --notions")
-        refuse_counts(counted, "it is an option of notions; give --notions")
-    rules = [f"{word}={value}" for word, value in (("guarantees", guarantees), ("queue_share", queue_share)) if value is not None]
-    with_trees = _with(notions, rules, [_has_rules(parts(notion)[0]) for notion in notions])
-    weights = [f"{word}={weights_text(value) if isinstance(value, Mapping) else value}" for word, value in (counted or {}).items()]
-    if any(":" in each for each in weights):
-        raise typer.BadParameter(
-            "a colon separates options of a notion, so a name with a colon can be given here to solve --notion ID alone, or in Python",
-            param_hint=f"--{min(counted or {}).replace('_', '-')}",
-        )
-    return _with(with_trees, weights, [_counts_resources(notion) for notion in with_trees])
-
-
-def _with(notions: Sequence[str], options: Sequence[str], takes: Sequence[bool]) -> list[str]:
-    return [":".join([notion, *options]) if own or not any(takes) else notion for notion, own in zip(notions, takes, strict=True)]
-
-
-def refuse_counts(counted: Mapping[str, Any] | None, why: str) -> None:
-    """Refuse to weigh resources where no notion reads it."""
-    for option in counted or {}:
-        raise typer.BadParameter(why, param_hint=f"--{option.replace('_', '-')}")
-
-
-def refuse_rules(guarantees: str | None, queue_share: str | None, why: str) -> None:
-    """Refuse the rules of a tree where no notion reads them."""
-    for option, value in (("--guarantees", guarantees), ("--queue-share", queue_share)):
-        if value is not None:
-            raise typer.BadParameter(why, param_hint=option)
-
-
-def _has_rules(notion: str) -> bool:
-    """Say whether a notion fills a tree: it is a leximin of shares."""
-    import numpy as np
-
-    from fairopt.program import Leximin
-
-    kind = fo.NOTIONS.get(notion)
-    return kind is not None and issubclass(kind, fo.ShareNotion) and isinstance(kind().goal(np.ones(1)), Leximin)
-
-
-def _counts_resources(notion: str) -> bool:
-    """Say whether resources count in the shares of a notion, or in those of queues under it."""
-    word, *options = parts(notion)
-    kind = fo.NOTIONS.get(word)
-    if kind is None or not issubclass(kind, fo.ShareNotion) or not _has_rules(word):
-        return False
-    return kind.counts_resources or "queue_share=dominant" in options
-
-
-def choose_users(form: str, shown: list[str] | None, sort: str | None, top: int | None) -> tables.Choice:
-    """Return which users a page shows. A table or JSON has all users in the order of the file, so a choice is refused there."""
-    given = [option for option, value in (("--show", shown), ("--sort", sort), ("--top", top)) if value]
-    if given and form != "page":
-        raise typer.BadParameter(f"it chooses what a page shows, and .{form} has all users; leave it out", param_hint=given[0])
-    return tables.Choice(tuple(shown or ()), sort or "", top)
+    def choice(self, form: str) -> tables.Choice:
+        """Return which users a page shows. A table or JSON has all users in the order of the file, so a choice is refused there."""
+        given = [option for option, value in (("--show", self.shown), ("--sort", self.sort), ("--top", self.top)) if value]
+        if given and form != "page":
+            raise typer.BadParameter(f"it chooses what a page shows, and .{form} has all users; leave it out", param_hint=given[0])
+        return tables.Choice(tuple(self.shown or ()), self.sort or "", self.top)

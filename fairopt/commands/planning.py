@@ -15,18 +15,13 @@ from fairopt.commands.forms import choose_form
 from fairopt.commands.options import (
     Changes,
     File,
-    Guarantees,
     Json,
-    Only,
     Output,
-    QueueShare,
-    ResourceWeights,
     Rules,
     Sharing,
-    counts,
     read_instance,
-    with_rules,
 )
+from fairopt.commands.shares import Shares
 from fairopt.commands.working import work
 from fairopt.reporting import tables
 from fairopt.specs import read_notion
@@ -62,10 +57,7 @@ def plan(
         typer.Option(help="Print the commands that stop what stops, instead of the table. They are never run."),
     ] = None,
     sharing: Sharing = None,
-    guarantees: Guarantees = None,
-    queue_share: QueueShare = None,
-    resource_weights: ResourceWeights = None,
-    only: Only = None,
+    shares: Shares = Shares(),
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Time limit of each solve: of the target, the budget, the fewest stops.")
     ] = None,
@@ -84,7 +76,7 @@ def plan(
     if commands is not None and form != "page":
         raise typer.BadParameter("commands are text; leave --json, --csv or the format of --output out", param_hint="--commands")
     instance = read_instance(file, changes, rules)
-    _, chosen = read_notion(with_rules([notion], guarantees, queue_share, counts(resource_weights, only))[0])
+    _, chosen = read_notion(shares.of(notion))
     found = work(
         "planning",
         lambda: fo.plan(instance, allocation, chosen, budget=budget, sharing=sharing, time_limit=time_limit),

@@ -17,20 +17,15 @@ from fairopt.commands.options import (
     Changes,
     File,
     GivenAllocations,
-    Guarantees,
     Json,
-    Only,
-    QueueShare,
-    ResourceWeights,
     Rules,
     Schedules,
     Sharing,
-    counts,
     read_instance,
-    with_rules,
     words,
 )
 from fairopt.commands.outputs import Written
+from fairopt.commands.shares import Shares
 from fairopt.commands.working import Bar, work
 from fairopt.reporting.composing import NOTIONS, check_date, check_page, default_notions
 from fairopt.reporting.findings import number_of_steps
@@ -64,10 +59,7 @@ def report(
         ),
     ] = None,
     sharing: Sharing = None,
-    guarantees: Guarantees = None,
-    queue_share: QueueShare = None,
-    resource_weights: ResourceWeights = None,
-    only: Only = None,
+    shares: Shares = Shares(),
     effort: Annotated[int, typer.Option(metavar="N", help=EFFORT)] = 50,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random misreports.")] = 0,
     time_limit: Annotated[
@@ -94,12 +86,7 @@ def report(
     day = check_date(date)
     greedy = words(schedules)
     instance = read_instance(file, changes, rules)
-    wanted = with_rules(
-        default_notions(instance)[: 1 if one_page else None] if notions is None else words(notions),
-        guarantees,
-        queue_share,
-        counts(resource_weights, only),
-    )
+    wanted = shares.of_all(default_notions(instance)[: 1 if one_page else None] if notions is None else words(notions))
     users = explain or []
     own: dict[str, Path] = {}
     for path in allocation or []:

@@ -17,26 +17,20 @@ from fairopt.commands.forms import check_picture, choose_form
 from fairopt.commands.options import (
     Changes,
     Csv,
-    Everything,
     Exact,
     File,
     Json,
-    Only,
     Output,
+    PageUsers,
     Plot,
     PlotEnvy,
-    ResourceWeights,
     Rules,
     Sharing,
-    Shown,
-    Sort,
-    Top,
-    choose_users,
-    counts,
     read_instance,
     read_utility,
 )
 from fairopt.commands.retired import warn_retired
+from fairopt.commands.shares import Counted
 from fairopt.commands.working import work
 from fairopt.specs import read_schedule
 
@@ -77,8 +71,7 @@ def schedule(
         Literal["exhausted", "first-block"] | None,
         typer.Option(help="Stop when no task fits (exhausted, the default), or when the next user's task does not fit (first-block)."),
     ] = None,
-    resource_weights: ResourceWeights = None,
-    only: Only = None,
+    counted: Counted = Counted(),
     sharing: Sharing = None,
     exact: Exact = False,
     integral: Annotated[bool, typer.Option("--integral", help="Round the answer of a baseline to whole tasks.")] = False,
@@ -86,10 +79,7 @@ def schedule(
     rules: Rules = None,
     as_json: Json = False,
     as_csv: Csv = False,
-    everything: Everything = False,
-    shown: Shown = None,
-    sort: Sort = None,
-    top: Top = None,
+    page: PageUsers = PageUsers(),
     output: Output = None,
     plot: Plot = None,
     plot_envy: PlotEnvy = None,
@@ -100,7 +90,7 @@ def schedule(
     optimum as its paper does, in fractions of tasks.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
-    choice = choose_users(form, shown, sort, top)
+    choice = page.choice(form)
     check_picture(plot_envy, "--plot-envy")
     if criterion is not None or placement is not None:
         plan: Any = {"criterion": criterion or "drfh", "placement": placement or "first-fit"}
@@ -123,7 +113,7 @@ def schedule(
         "stop": stop,
         "exact": exact or None,
         "integral": integral or None,
-        **counts(resource_weights, only),
+        **counted.counted,
     }
     options: dict[str, Any] = {word: value for word, value in given.items() if value is not None}
     for word in options:
@@ -137,4 +127,4 @@ def schedule(
     )
     if plot_envy is not None:
         draw_envy(allocation, plot_envy)
-    present(allocation, seconds | allocation.seconds, form, everything, output, plot, choice)
+    present(allocation, seconds | allocation.seconds, form, page.everything, output, plot, choice)

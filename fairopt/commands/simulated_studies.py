@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import typer
 
 import fairopt as fo
-from fairopt.commands.crews import until_interrupted
+from fairopt.commands.crews import CrewOptions, until_interrupted
 from fairopt.commands.delivering import as_text, deliver, named, show
 from fairopt.commands.forms import choose_form, table_form
 from fairopt.commands.options import read_instance, words
+from fairopt.commands.study_options import OfSimulations
 from fairopt.commands.traces import read_trace
 from fairopt.formats.results import rendered
 from fairopt.reporting import tables
@@ -47,20 +48,13 @@ def check_options(context: typer.Context, simulate: Sequence[Path] | None) -> No
 
 
 def study_simulations(
-    logs: Sequence[Path],
-    clusters: Sequence[Path],
-    schedulers: str,
+    asked: OfSimulations,
     *,
     seeds: int,
     reference: str | None,
-    until: float | None,
-    gangs: bool,
-    lenient: bool,
     part: str | None,
     resume: Path | None,
-    workers: int,
-    backend: str,
-    address: str | None,
+    crew: CrewOptions,
     as_json: bool,
     as_csv: bool,
     table: Path | None,
@@ -68,7 +62,8 @@ def study_simulations(
     """Simulate all logs on all clusters, and print a row for each cell."""
     form = choose_form(None, as_json=as_json, as_csv=as_csv)
     kind = table_form(table, "--table")
-    for option, there in (("--cluster", clusters), ("--schedulers", words(schedulers))):
+    logs, clusters, schedulers = asked.simulate or [], asked.cluster or [], words(asked.schedulers)
+    for option, there in (("--cluster", clusters), ("--schedulers", schedulers)):
         if not there:
             raise typer.BadParameter("with --simulate it is needed; give at least one", param_hint=option)
     if part is not None and resume is None:
@@ -78,24 +73,22 @@ def study_simulations(
         instance = read_instance(cluster, None)
         for log in dict.fromkeys(logs):
             simulations[_name(log, logs, cluster, clusters)] = (
-                read_trace(log, instance, gangs=gangs, lenient=lenient, hint="--simulate"),
+                read_trace(log, instance, gangs=asked.gangs, lenient=asked.lenient, hint="--simulate"),
                 instance,
             )
-    question = {"simulations": list(simulations), "schedulers": words(schedulers), "seeds": range(seeds), "reference": reference or "drfh"}
+    question = {"simulations": list(simulations), "schedulers": schedulers, "seeds": range(seeds), "reference": reference or "drfh"}
     frame = until_interrupted(
         "simulating",
         "simulations",
         lambda done, stop: fo.study_over_time(
             simulations,
-            words(schedulers),
+            schedulers,
             seeds=range(seeds),
             reference=reference or "drfh",
-            until=until,
+            until=asked.until,
             part=part,
             resume=resume,
-            workers=workers,
-            backend=backend,
-            address=address,
+            **vars(crew),
             done=done,
             stop=stop,
         ),
@@ -112,7 +105,7 @@ def study_simulations(
     elif form == "json":
         from fairopt.simulation.records import study_of_simulations
 
-        typer.echo(as_text(study_of_simulations(frame, question | {"until_s": until})), nl=False)
+        typer.echo(as_text(study_of_simulations(frame, question | {"until_s": asked.until})), nl=False)
     else:
         show(lambda width: tables.simulated_study_blocks(frame, reference or "drfh"))
         if resume is not None:

@@ -12,7 +12,7 @@ import typer
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import say
-from fairopt.commands.crews import Address, Backend, Workers
+from fairopt.commands.crews import CrewOptions
 from fairopt.commands.delivering import draw, hand_over
 from fairopt.commands.forms import check_page, choose_form
 from fairopt.commands.options import Billing, ClusterChanges, ClusterRules, Json, Partitions, Resume, Usage, billed, read_instance
@@ -81,9 +81,7 @@ def simulate(
     billing: Billing = None,
     partitions: Partitions = None,
     resume: Resume = None,
-    workers: Workers = 1,
-    backend: Backend = "loky",
-    address: Address = None,
+    crew: CrewOptions = CrewOptions(),
     lenient: Lenient = False,
     changes: ClusterChanges = None,
     rules: ClusterRules = None,
@@ -123,7 +121,7 @@ def simulate(
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     schedulers = scheduler or ["drfh:best-fit"]
     _refuse_unused(
-        len(schedulers) > 1, {"--regret": regret, "--by": by, "--reference": reference, "--workers": workers != 1, "--report": report}
+        len(schedulers) > 1, {"--regret": regret, "--by": by, "--reference": reference, "--workers": crew.workers != 1, "--report": report}
     )
     check_page(report, "--report")
     instance = read_instance(cluster, changes, rules)
@@ -148,9 +146,7 @@ def simulate(
             instance,
             schedulers,
             reference=reference or "drfh",
-            workers=workers,
-            backend=backend,
-            address=address,
+            **vars(crew),
             done=lambda name, now, tasks: bar.reach(tasks, what=name),
             **how,
         )

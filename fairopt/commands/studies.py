@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.crews import Address, Backend, Workers, until_interrupted
+from fairopt.commands.crews import CrewOptions, until_interrupted
 from fairopt.commands.delivering import as_text, deliver, named, show, write_figure
-from fairopt.commands.forms import choose_form, table_form
-from fairopt.commands.options import (
-    Changes,
-    Guarantees,
-    Json,
-    Notions,
-    Only,
-    QueueShare,
-    ResourceWeights,
-    Rules,
-    Schedules,
-    Sharing,
-    counts,
-    read_instance,
-    with_rules,
-    words,
-)
+from fairopt.commands.forms import choose_form
+from fairopt.commands.options import Changes, Json, Notions, Rules, Schedules, Sharing, read_instance, words
 from fairopt.commands.outputs import Written
+from fairopt.commands.shares import Shares
 from fairopt.commands.simulated_studies import check_options, study_simulations
-from fairopt.commands.traces import Gangs, Lenient
+from fairopt.commands.study_options import OfSimulations, Paper
 from fairopt.commands.working import work
 from fairopt.formats import DOCUMENTS, source_of
 from fairopt.formats.results import rendered
@@ -42,8 +30,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["exit_if_failed", "study"]
-
-_PAPER = ("tex", "md", "html")  # tables for readers
 
 
 def study(
@@ -63,37 +49,12 @@ def study(
     notions: Notions = "drfh",
     schedules: Schedules = "",
     seeds: Annotated[int, typer.Option(metavar="N", help="Number of seeds (0 to N - 1), for random instances and random schedules.")] = 1,
-    simulate: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Simulate the jobs of this file instead, as fairopt simulate does, on each --cluster under each of --schedulers. Can be "
-            "repeated.",
-        ),
-    ] = None,
-    cluster: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="With --simulate: the servers, and the weights of users: an instance file. Can be repeated."),
-    ] = None,
-    schedulers: Annotated[
-        str,
-        typer.Option(
-            metavar="ID,...",
-            autocompletion=completion.listed_simulated,
-            help="With --simulate: schedulers with their memory, such as backfill, fairtree:half_life=7d. See: fairopt schedulers.",
-        ),
-    ] = "",
-    until: Annotated[float | None, typer.Option(metavar="SECONDS", help="With --simulate: stop each simulation at this time.")] = None,
-    gangs: Gangs = False,
-    lenient: Lenient = False,
+    of_simulations: OfSimulations = OfSimulations(),
     integral: Annotated[
         bool, typer.Option("--integral", help="Also compute the best allocation of whole tasks, and measure regret against it.")
     ] = False,
     sharing: Sharing = None,
-    guarantees: Guarantees = None,
-    queue_share: QueueShare = None,
-    resource_weights: ResourceWeights = None,
-    only: Only = None,
+    shares: Shares = Shares(),
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of each exact allocation.")] = None,
     part: Annotated[
         str | None,
@@ -110,52 +71,12 @@ def study(
         ),
         Written(own=True),
     ] = None,
-    workers: Workers = -1,
-    backend: Backend = "loky",
-    address: Address = None,
+    crew: CrewOptions = CrewOptions(workers=-1),
     changes: Changes = None,
     rules: Rules = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each instance and allocation.")] = False,
-    table: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Also write a table: .tex (with booktabs), .md or .html for a paper, as 399 ± 12; .csv, .parquet or .xlsx for programs, "
-            "with the error in a column of its own.",
-        ),
-        Written(),
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME,...",
-            help="Columns of the table: tasks, min-share, efficiency, price-of-fairness, jain, envy, regret-level, regret-worst, seconds, "
-            "use, or one resource.",
-        ),
-    ] = None,
-    digits: Annotated[
-        int | None,
-        typer.Option(
-            "--mean-digits", metavar="N", min=1, max=15, help="Significant digits of each mean. Default: two digits of the error."
-        ),
-    ] = None,
-    interval: Annotated[
-        Literal["se", "sd", "ci95"],
-        typer.Option(help="What ± is: the standard error, the standard deviation, or the 95 % confidence interval (Student's t)."),
-    ] = "se",
-    reference: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ID",
-            help="Notion or schedule against which the others are measured: the mean difference to it, seed by seed, with its interval. "
-            "With --simulate: the notion whose exact simulation is the reference; default: drfh.",
-        ),
-    ] = None,
-    rename: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=TEXT", help="What the table calls an entry, an instance or a measure. Can be repeated."),
-    ] = None,
+    paper: Paper = Paper(),
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also draw fairness against efficiency, with errors: .svg, .png or .pdf."), Written()
     ] = None,
@@ -167,105 +88,47 @@ def study(
     With --resume, Ctrl-C keeps the finished rows, and the same command continues from them.
     Exit status 3: no row has an allocation; 1: some rows have none.
     """
-    from fairopt.reporting.plain_page import page_of
     from fairopt.studies.grid import Grid, rows_to_come
     from fairopt.studies.parts import part_of
     from fairopt.studies.records import study_data
-    from fairopt.studies.sweep import MEASURES, summary
 
-    check_options(context, simulate)
+    check_options(context, of_simulations.simulate)
     part_of(part)
     if seeds < 1:
         raise typer.BadParameter("give a number of seeds >= 1", param_hint="--seeds")
-    if simulate:
+    if of_simulations.simulate:
         study_simulations(
-            simulate, cluster or [], schedulers, seeds=seeds, reference=reference, until=until, gangs=gangs, lenient=lenient, part=part,
-            resume=resume, workers=workers, backend=backend, address=address, as_json=as_json, as_csv=as_csv, table=table,
+            of_simulations, seeds=seeds, reference=paper.reference, part=part, resume=resume, crew=crew, as_json=as_json, as_csv=as_csv,
+            table=paper.table,
         )  # fmt: skip
         return
     form = choose_form(None, plot, as_json=as_json, as_csv=as_csv)
-    kind = table_form(table, "--table", "html")
-    asked: dict[str, object] = {"--columns": columns, "--mean-digits": digits, "--interval": interval if interval != "se" else None}
-    asked |= {"--reference": reference, "--rename": rename}
-    own = [option for option, value in asked.items() if value is not None]
-    if own and form == "json" and table is None:
-        raise typer.BadParameter("it is about a table, and --json is none; give --table FILE", param_hint=own[0])
-    numbers = [each for each, there in (("--csv", form == "csv"), (f".{kind}", table is not None and kind not in _PAPER)) if there]
-    if digits is not None and numbers:
-        raise typer.BadParameter(f"{numbers[0]} has all digits; leave it out", param_hint="--mean-digits")
-    chosen = words(columns) if columns is not None else None
-    if not (files or generate):
-        raise typer.BadParameter("there are no instances; give files, --generate SPEC, or both", param_hint="FILE")
-    if part is not None and resume is None:
-        raise typer.BadParameter("nothing would be kept to join; give --resume and a file or folder for this part", param_hint="--part")
-    if changes and not files:
-        raise typer.BadParameter("it changes files, and there are none; give options in --generate SPEC", param_hint="--set")
-    if rules and not files:
-        raise typer.BadParameter("it names users of files, and there are none", param_hint="--rule")
-    instances: dict[str, fo.Instance | str] = {}
-    for path in files or []:
-        name = path.stem if path.stem not in instances else str(path)
-        instances[name] = read_instance(path, changes, rules)
-    instances |= {spec: spec for spec in generate or []}
-    wanted, greedy = with_rules(words(notions), guarantees, queue_share, counts(resource_weights, only)), words(schedules)
-    titles = _titles(files or [], list(instances)) if own or kind in _PAPER else {}
-    titles |= dict(_pair(text) for text in rename or [])
-    if own:  # a word that is wrong is refused now, not when all is computed
-        grid = Grid(instances, wanted, greedy, [0], {"integral": integral, "sharing": sharing, "time_limit": time_limit})
-        fo.study_table(rows_to_come(grid), chosen, digits=digits, interval=interval, reference=reference, titles=titles)
+    paper.check(form)
+    _check(files, generate, part=part, resume=resume, changes=changes, rules=rules)
+    instances = _instances(files or [], generate or [], changes, rules)
+    how: dict[str, Any] = {"integral": integral, "sharing": sharing, "time_limit": time_limit}
+    wanted, greedy = shares.of_all(words(notions)), words(schedules)
+    titles = paper.titles(_titles(files or [], list(instances)) if paper.asked or paper.for_readers else {})
+    if paper.asked:  # a word that is wrong is refused now, not when all is computed
+        paper.of(rows_to_come(Grid(instances, wanted, greedy, [0], how)), titles)
     frame = until_interrupted(
         "computing",
         "cells",
         lambda done, stop: fo.study(
-            instances,
-            notions=wanted,
-            schedules=greedy,
-            seeds=range(seeds),
-            integral=integral,
-            sharing=sharing,
-            time_limit=time_limit,
-            part=part,
-            resume=resume,
-            workers=workers,
-            backend=backend,
-            address=address,
-            done=done,
-            stop=stop,
+            instances, notions=wanted, schedules=greedy, seeds=range(seeds), part=part, resume=resume, done=done, stop=stop,
+            **how, **vars(crew),
         ),
-    )
-    means = work("averaging", lambda: summary(frame))
-    every = [name for name in frame.columns if name in MEASURES or name.startswith("use of ")]
-
-    def paper(names: list[str] | None) -> fo.StudyTable:
-        return fo.study_table(frame, names, digits=digits, interval=interval, reference=reference, titles=titles)
-
-    if table is not None and kind in _PAPER:
-        found = paper(chosen)
-        text = found.to_latex() if kind == "tex" else found.to_markdown() if kind == "md" else page_of("Study", [found.to_html()])
-        deliver(text, table)
-    elif table is not None:
-        deliver(rendered(paper(chosen or every).to_frame() if own else means, kind, str(table)), table)
-    if plot is not None and not frame["tasks"].isna().all():
-        from fairopt.plots import plot_study
-        from fairopt.studies.titles import instance_title
-
-        short = {name: instance_title(name) for name in frame["instance"].unique()} if own or kind in _PAPER else {}
-        write_figure(lambda: plot_study(frame, interval=interval, titles=short | titles), plot)  # names as in the table beside it
+    )  # fmt: skip
+    answer = _Answer(frame, instances, paper, titles)
+    answer.write_table()
+    answer.draw(plot)
     if form == "csv":
-        deliver(rendered(named(paper(chosen or every).to_frame() if own else means), "csv"), None)
+        deliver(rendered(named(answer.numbers), "csv"), None)
     elif form == "json":
-        question = {
-            "instances": list(instances),
-            "notions": wanted,
-            "schedules": greedy,
-            "seeds": range(seeds),
-            "integral": integral,
-            "sharing": sharing,
-            "time_limit_s": time_limit,
-        }
-        typer.echo(as_text(study_data(frame, question)), nl=False)
+        asked = {"instances": list(instances), "notions": wanted, "schedules": greedy, "seeds": range(seeds)}
+        typer.echo(as_text(study_data(frame, asked | {"integral": integral, "sharing": sharing, "time_limit_s": time_limit})), nl=False)
     else:
-        show(lambda width: paper(chosen).blocks() if own else tables.study_blocks(frame, means, instances))
+        show(lambda width: answer.blocks())
         if resume is not None:
             typer.echo(f"{plural(len(frame), 'row')} in {resume / 'study.parquet' if resume.is_dir() else resume}")
     exit_if_failed(frame)
@@ -275,6 +138,39 @@ def exit_if_failed(frame: pd.DataFrame) -> None:
     """End with status 3 if no row of a study has an allocation, and with 1 if some have none."""
     if frame["tasks"].isna().any():
         raise typer.Exit(3 if frame["tasks"].isna().all() else 1)
+
+
+# What is asked -------------------------------------------------------------------------------------------------------------------
+
+
+def _check(
+    files: Sequence[Path] | None,
+    generate: Sequence[str] | None,
+    *,
+    part: str | None,
+    resume: Path | None,
+    changes: Sequence[str] | None,
+    rules: Sequence[str] | None,
+) -> None:
+    """Refuse options that have nothing to act on."""
+    if not (files or generate):
+        raise typer.BadParameter("there are no instances; give files, --generate SPEC, or both", param_hint="FILE")
+    if part is not None and resume is None:
+        raise typer.BadParameter("nothing would be kept to join; give --resume and a file or folder for this part", param_hint="--part")
+    if changes and not files:
+        raise typer.BadParameter("it changes files, and there are none; give options in --generate SPEC", param_hint="--set")
+    if rules and not files:
+        raise typer.BadParameter("it names users of files, and there are none", param_hint="--rule")
+
+
+def _instances(
+    files: Sequence[Path], generate: Sequence[str], changes: Sequence[str] | None, rules: Sequence[str] | None
+) -> dict[str, fo.Instance | str]:
+    """Return the instances of files, and specifications of random ones, by name: as short as files of one name allow."""
+    instances: dict[str, fo.Instance | str] = {}
+    for path in files:
+        instances[path.stem if path.stem not in instances else str(path)] = read_instance(path, changes, rules)
+    return instances | {spec: spec for spec in generate}
 
 
 def _titles(files: Sequence[Path], names: Sequence[str]) -> dict[str, str]:
@@ -287,13 +183,62 @@ def _titles(files: Sequence[Path], names: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _pair(text: str) -> tuple[str, str]:
-    """Read NAME=TEXT; a name may hold "=" where it is a specification, so the last one counts.
+# What is answered ----------------------------------------------------------------------------------------------------------------
 
-    >>> _pair("drfh:best-fit:metric=l2=Best fit")
-    ('drfh:best-fit:metric=l2', 'Best fit')
-    """
-    name, equals, title = text.rpartition("=")
-    if not equals or not name:
-        raise typer.BadParameter(f'"{text[:60]}" gives no name; give NAME=TEXT, as in "drfh:best-fit=Best fit"', param_hint="--rename")
-    return name, title
+
+@dataclass(frozen=True)
+class _Answer:
+    """The rows of a study, and their means: as they are printed, or as a paper has them, if an option asks for that."""
+
+    frame: pd.DataFrame
+    instances: Mapping[str, fo.Instance | str]
+    paper: Paper
+    titles: Mapping[str, str]
+
+    @cached_property
+    def means(self) -> pd.DataFrame:
+        """Means and standard errors of all measures."""
+        from fairopt.studies.sweep import summary
+
+        return work("averaging", lambda: summary(self.frame))
+
+    @property
+    def numbers(self) -> pd.DataFrame:
+        """The table as numbers: means of all measures, or the columns of the paper, of which all are there if it names none."""
+        from fairopt.studies.sweep import MEASURES
+
+        if not self.paper.asked:
+            return self.means
+        every = [name for name in self.frame.columns if name in MEASURES or name.startswith("use of ")]
+        return self.paper.of(self.frame, self.titles, every).to_frame()
+
+    def blocks(self) -> Any:
+        """The table as it is printed."""
+        if self.paper.asked:
+            return self.paper.of(self.frame, self.titles).blocks()
+        return tables.study_blocks(self.frame, self.means, self.instances)
+
+    def write_table(self) -> None:
+        """Write the file of --table."""
+        from fairopt.reporting.plain_page import page_of
+
+        path, kind = self.paper.table, self.paper.kind
+        if path is None:
+            return
+        if not self.paper.for_readers:
+            deliver(rendered(self.numbers, kind, str(path)), path)
+            return
+        found = self.paper.of(self.frame, self.titles)
+        text = found.to_latex() if kind == "tex" else found.to_markdown() if kind == "md" else page_of("Study", [found.to_html()])
+        deliver(text, path)
+
+    def draw(self, path: Path | None) -> None:
+        """Write the picture of --plot, with the names of the table beside it."""
+        if path is None or self.frame["tasks"].isna().all():
+            return
+        from fairopt.plots import plot_study
+        from fairopt.studies.titles import instance_title
+
+        in_words = self.paper.asked or self.paper.for_readers
+        short = {name: instance_title(name) for name in self.frame["instance"].unique()} if in_words else {}
+        write_figure(lambda: plot_study(self.frame, interval=self.paper.interval, titles={**short, **self.titles}), path)

@@ -16,7 +16,7 @@ import fairopt as fo
 from fairopt.allocation import GIVEN
 from fairopt.analysis.own_schedulers import made
 from fairopt.analysis.rerun import given
-from fairopt.commands.options import refuse_counts, refuse_rules, with_rules
+from fairopt.commands.shares import Shares
 from fairopt.models import default_sharing
 from fairopt.specs import read_notion, read_schedule
 
@@ -33,10 +33,10 @@ class Subject:
         The options of these names. Without any, it is the exact allocation of drfh. With ``allocation``, ``notion`` measures it.
     measured : bool
         Does drfh measure a given allocation for which no notion is named? Otherwise it has no measure.
-    integral, exact, sharing, guarantees, queue_share, time_limit
+    integral, exact, sharing, time_limit
         The options of these names.
-    counted : mapping
-        What counts in shares, as `fairopt.commands.options.counts` reads it.
+    shares : Shares
+        How shares are counted.
     """
 
     notion: str | None
@@ -46,9 +46,7 @@ class Subject:
     integral: bool
     exact: bool
     sharing: Literal["rdm", "tdm"] | None
-    guarantees: str | None
-    queue_share: str | None
-    counted: Mapping[str, Any]
+    shares: Shares
     time_limit: float | None
 
     def check(self) -> None:
@@ -58,13 +56,13 @@ class Subject:
         if len(sources) > 1 and self.schedule is not None:
             raise typer.BadParameter("each names an allocation, and the command is about one; choose one", param_hint=" and ".join(sources))
         if self.schedule is not None:
-            self._refuse_options_of_notions(
+            self.shares.refuse(
                 "it is a rule of a notion, and a schedule counts guarantees as clamp does; leave it out",
                 "give it in --schedule, as in drfh:best-fit:only=gpu",
             )
         if sources == ["--allocation"] and not self.measured:
             name = "name the notion that measures your allocation with --notion"
-            self._refuse_options_of_notions(f"it is a rule of a notion; {name}", name)
+            self.shares.refuse(f"it is a rule of a notion; {name}", name)
         if self.integral and (self.schedule is not None or self.allocation is not None):
             raise typer.BadParameter("it is for an allocation that --notion computes; leave it out", param_hint="--integral")
 
@@ -76,7 +74,7 @@ class Subject:
                 raise typer.BadParameter("a scheduler of your own has no answer in fractions; leave --exact out", param_hint="--exact")
             with_digits: Any = {**plan, "exact": True} if self.exact and isinstance(plan, Mapping) else plan
             return lambda: made(instance, with_digits, self.sharing)
-        _, notion = read_notion(with_rules([self.notion or "drfh"], self.guarantees, self.queue_share, self.counted)[0])
+        _, notion = read_notion(self.shares.of(self.notion or "drfh"))
         if self.allocation is not None:
             from fairopt.formats.allocations import read
 
@@ -92,7 +90,3 @@ class Subject:
         if self.schedule is not None:
             return f"filling by {self.schedule}"
         return f"solving {self.notion or 'drfh'}" if self.allocation is None else f"reading {self.allocation}"
-
-    def _refuse_options_of_notions(self, why_no_rules: str, why_no_counts: str) -> None:
-        refuse_rules(self.guarantees, self.queue_share, why_no_rules)
-        refuse_counts(self.counted, why_no_counts)

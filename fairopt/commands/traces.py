@@ -14,16 +14,12 @@ from fairopt.files import first_line
 from fairopt.histories.reading import kind_of
 from fairopt.wording import plural
 
-__all__ = ["Gangs", "Lenient", "read_trace"]
+__all__ = ["GANGS", "LENIENT", "Gangs", "Lenient", "read_trace"]
 
-Gangs = Annotated[
-    bool,
-    typer.Option(
-        "--gangs",
-        help="For a log in the Standard Workload Format: all processors of a job start at one instant. (Tables have a column gang.)",
-    ),
-]
-Lenient = Annotated[bool, typer.Option("--lenient", help="Leave out bad rows, and count them.")]
+GANGS = "For a log in the Standard Workload Format: all processors of a job start at one instant. (Tables have a column gang.)"
+LENIENT = "Leave out bad rows, and count them."
+Gangs = Annotated[bool, typer.Option("--gangs", help=GANGS)]
+Lenient = Annotated[bool, typer.Option("--lenient", help=LENIENT)]
 
 
 def read_trace(

@@ -19,11 +19,26 @@ import typer
 
 from fairopt.wording import did_you_mean
 
-__all__ = ["choices_of", "flowing", "in_plain_words", "is_usage_error", "refuse_extra", "shown", "with_plain_refusals"]
+__all__ = ["choices_of", "flowing", "in_panels", "in_plain_words", "is_usage_error", "refuse_extra", "shown", "with_plain_refusals"]
 
 _ERRORS: Any = import_module(typer.BadParameter.__module__)
 """The exceptions of the parser. Typer brings its own copy of click, and names few of them itself."""
 _LONGEST = 28  # characters of words to choose from in front of a sentence of help
+
+_ONE_PANEL = 15  # options that are read as one list
+_PANELS = {
+    "How it is computed": (
+        *("--solver", "--solver-option", "--digits", "--tolerance", "--time-limit", "--allow-gap"),
+        *("--workers", "--backend", "--address", "--resume", "--part", "--lenient", "--max-bytes"),
+    ),
+    "What is printed or written": (
+        *("--json", "--csv", "--all", "--show", "--sort", "--top", "--by", "--output"),
+        *("--report", "--instance", "--held", "--due", "--force"),
+    ),
+    "Pictures": ("--plot", "--plot-envy", "--plot-queues", "--plot-path", "--plot-polytope", "--no-title"),
+}
+_PANEL_OF = {word: panel for panel, words in _PANELS.items() for word in words}
+"""The purpose of options that many commands have: the panel of long help where it is. A group of options of one command states its own."""
 
 # Errors --------------------------------------------------------------------------------------------------------------------------
 
@@ -148,6 +163,15 @@ def shown(parts: list[Any]) -> list[Any]:
             part.metavar = "|".join(choices_of(part))
             if len(part.metavar) > _LONGEST:  # it would leave no room for the sentences of all options
                 part.help, part.metavar = f"{part.help} One of: {', '.join(choices_of(part))}.", "WORD"
+    return parts
+
+
+def in_panels(parts: list[Any]) -> list[Any]:
+    """Return options, each in a panel of the help by its purpose, where all together fill more than a screen."""
+    options = [part for part in parts if part.param_type_name == "option" and not part.hidden]
+    if len(options) > _ONE_PANEL:
+        for part in options:
+            part.rich_help_panel = part.rich_help_panel or _PANEL_OF.get(max(part.opts, key=len))
     return parts
 
 

@@ -12,29 +12,20 @@ from fairopt.commands.console import say
 from fairopt.commands.delivering import draw, hand_over
 from fairopt.commands.forms import Form, choose_form
 from fairopt.commands.options import (
-    Everything,
     File,
-    Guarantees,
     Json,
     Notions,
-    Only,
     Output,
-    QueueShare,
-    ResourceWeights,
+    PageUsers,
     Rules,
     Schedules,
     Sharing,
-    Shown,
-    Sort,
-    Top,
     change,
-    choose_users,
-    counts,
     read_instance,
-    with_rules,
     words,
 )
 from fairopt.commands.outputs import Written
+from fairopt.commands.shares import Shares
 from fairopt.commands.working import Bar, work
 from fairopt.reporting import tables
 
@@ -57,17 +48,11 @@ def what_if(
     schedules: Schedules = "",
     integral: Annotated[bool, typer.Option("--integral", help="Also compute the best allocations of whole tasks.")] = False,
     sharing: Sharing = None,
-    guarantees: Guarantees = None,
-    queue_share: QueueShare = None,
-    resource_weights: ResourceWeights = None,
-    only: Only = None,
+    shares: Shares = Shares(),
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of each exact allocation.")] = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each allocation and user.")] = False,
-    everything: Everything = False,
-    shown: Shown = None,
-    sort: Sort = None,
-    top: Top = None,
+    page: PageUsers = PageUsers(),
     output: Output = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also draw who gains and who loses: .svg, .png or .pdf."), Written()
@@ -79,7 +64,7 @@ def what_if(
     Exit status 3: no allocation could be computed on both sides.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
-    choice = choose_users(form, shown, sort, top)
+    choice = page.choice(form)
     if other is None and not (changed or rules):
         raise typer.BadParameter("say what changes, such as --set users.vision.weight=3, or give a second file", param_hint="--set")
     compare_two(
@@ -88,7 +73,7 @@ def what_if(
         changed=changed or [],
         rules=rules,
         options={
-            "notions": with_rules(words(notions), guarantees, queue_share, counts(resource_weights, only)),
+            "notions": shares.of_all(words(notions)),
             "schedules": words(schedules),
             "integral": integral,
             "sharing": sharing,
@@ -97,7 +82,7 @@ def what_if(
         form=form,
         output=output,
         plot=plot,
-        everything=everything,
+        everything=page.everything,
         choice=choice,
     )
 

@@ -12,7 +12,7 @@ import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.crews import Address, Backend, Workers
+from fairopt.commands.crews import CrewOptions
 from fairopt.commands.delivering import as_text, show
 from fairopt.commands.forms import check_instance
 from fairopt.commands.options import Json, Resume, read_instance
@@ -99,9 +99,7 @@ def worst_case(
         bool, typer.Option("--exact", help="Compute the regret of the instance that is found in fractions, and prove it.")
     ] = False,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="End the search after this time.")] = None,
-    workers: Workers = 1,
-    backend: Backend = "loky",
-    address: Address = None,
+    crew: CrewOptions = CrewOptions(),
     as_json: Json = False,
     instance: Annotated[
         Path | None,
@@ -144,9 +142,7 @@ def worst_case(
             tries=tries,
             seed=seed,
             time_limit=time_limit,
-            workers=workers,
-            backend=backend,
-            address=address,
+            **vars(crew),
             exact=exact,
             cluster=topology,
             bound=bound,

@@ -10,7 +10,7 @@ import pytest
 from support.command_line import EXAMPLES, flat, run
 
 import fairopt as fo
-from fairopt.commands.options import with_rules
+from fairopt.commands.shares import Shares
 
 QUEUES = EXAMPLES / "research-queues.yaml"
 
@@ -288,9 +288,9 @@ def test_rules_are_refused_by_name() -> None:
 
 def test_rules_go_to_the_notions_that_take_them() -> None:
     """Of several notions those without rules stay as they are; where none takes them, each says so."""
-    assert with_rules(["drfh", "bbf"], "clamp", "sum") == ["drfh:guarantees=clamp:queue_share=sum", "bbf"]
-    assert with_rules(["bbf"], "clamp", None) == ["bbf:guarantees=clamp"]
-    assert with_rules(["drfh"], None, None) == ["drfh"]
+    assert Shares(guarantees="clamp", queue_share="sum").of_all(["drfh", "bbf"]) == ["drfh:guarantees=clamp:queue_share=sum", "bbf"]
+    assert Shares(guarantees="clamp").of_all(["bbf"]) == ["bbf:guarantees=clamp"]
+    assert Shares().of_all(["drfh"]) == ["drfh"]
 
 
 def test_guarantees_of_users_are_shown_without_queues(tmp_path: Path) -> None:

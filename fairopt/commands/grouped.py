@@ -1,0 +1,65 @@
+"""Options that belong together are one parameter of a command: a dataclass, whose fields are the options.
+
+>>> from dataclasses import dataclass
+>>> from typing import Annotated
+>>> import typer
+>>> @dataclass(frozen=True)
+... class Solver:
+...     name: Annotated[str, typer.Option(help="An engine.")] = "highs"
+...     seconds: Annotated[float, typer.Option(help="Its time limit.")] = 60.0
+>>> def solve(file: str, solver: Solver = Solver(seconds=5.0)) -> None:
+...     print(file, solver)
+>>> command = spread(solve)
+>>> inspect.signature(command)
+<Signature (file: str, *, name: ... = 'highs', seconds: ... = 5.0) -> None>
+>>> command(file="lab.yaml", name="cvxpy", seconds=5.0)
+lab.yaml Solver(name='cvxpy', seconds=5.0)
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any, get_type_hints
+
+__all__ = ["options_of", "spread"]
+
+
+def options_of(group: type) -> dict[str, Any]:
+    """Return the types of the options of a group, as typer reads them, by name."""
+    hints = get_type_hints(group, include_extras=True)
+    return {field.name: hints[field.name] for field in fields(group)}
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that takes the options of its groups one by one; the command itself if it has no groups.
+
+    What a group is left out of the signature of the command gives is the default of its options.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: hint for name, hint in hints.items() if isinstance(hint, type) and is_dataclass(hint)}
+    if not groups:
+        return command
+    own = inspect.signature(command)
+
+    def parameters() -> Iterator[inspect.Parameter]:
+        for name, parameter in own.parameters.items():
+            if name not in groups:
+                yield parameter.replace(annotation=hints[name])
+                continue
+            given = groups[name]() if parameter.default is inspect.Parameter.empty else parameter.default
+            for option, kind in options_of(groups[name]).items():
+                yield inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=getattr(given, option), annotation=kind)
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{option.name: given.pop(option.name) for option in fields(group)})
+        command(**given)
+
+    kinds = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters()]
+    run.__signature__ = own.replace(parameters=kinds)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in kinds}
+    return run
