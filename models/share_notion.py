@@ -29,7 +29,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import wraps
-from typing import Any, ClassVar, Self, cast, get_args
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 
@@ -68,18 +68,9 @@ __all__ = ["ShareNotion", "alone_on_each", "dominant_share"]
 _MANY = 10_000  # pairs; of fewer, a leximin level by level takes no second
 
 
-class _Unstated:
-    """The default of an option by keyword, which a subclass may state otherwise. No notion holds it."""
-
-    def __init__(self, value: str | None) -> None:
-        self.value = value
-
-    def __repr__(self) -> str:
-        return repr(self.value)
-
-
-_SURPLUS, _FILLING, _OF_THE_NOTION = (cast(Any, _Unstated(value)) for value in ("surplus", "filling", None))
-_STATED = (*OPTIONS_OF_TREES, "resource_weights", "only")
+_AS_STATED: Any = ...
+"""The default of an option by keyword in a call: the value that the class states."""
+_OPTIONS = (*OPTIONS_OF_TREES, "resource_weights", "only")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,11 +94,11 @@ class ShareNotion(Notion):
         The resources that count, joined by "+"; a list of names is joined. All others count 0.
     """
 
-    guarantees: Guarantees = field(default=_SURPLUS, kw_only=True)
-    queue_share: QueueShare | None = field(default=_OF_THE_NOTION, kw_only=True)
-    tree: Reading = field(default=_FILLING, kw_only=True)
-    resource_weights: Mapping[str, Any] | None = field(default=_OF_THE_NOTION, kw_only=True, metadata={"if given": True})
-    only: str | None = field(default=_OF_THE_NOTION, kw_only=True, metadata={"if given": True})
+    guarantees: Guarantees = field(default=_AS_STATED, kw_only=True)
+    queue_share: QueueShare | None = field(default=_AS_STATED, kw_only=True)
+    tree: Reading = field(default=_AS_STATED, kw_only=True)
+    resource_weights: Mapping[str, Any] | None = field(default=_AS_STATED, kw_only=True, metadata={"if given": True})
+    only: str | None = field(default=_AS_STATED, kw_only=True, metadata={"if given": True})
 
     default_queue_share: ClassVar[QueueShare] = "sum"
     keeps_guarantees: ClassVar[bool] = True
@@ -117,8 +108,8 @@ class ShareNotion(Notion):
 
     def __post_init__(self) -> None:
         """Take the options by keyword that are not given from the class, and read what counts."""
-        for name in _STATED:
-            if isinstance(getattr(self, name), _Unstated):
+        for name in _OPTIONS:
+            if getattr(self, name) is _AS_STATED:
                 object.__setattr__(self, name, getattr(type(self), name))
         self._read_what_counts()
 
@@ -378,8 +369,9 @@ def _across_servers_alone(program: Program) -> bool:
     )
 
 
-for _name in _STATED:  # of the class itself, the value
-    setattr(ShareNotion, _name, getattr(ShareNotion, _name).value)
+# What this class states. A dataclass takes the defaults of calls from attributes of the class, so these are set when it is made.
+ShareNotion.guarantees, ShareNotion.queue_share, ShareNotion.tree = "surplus", None, "filling"
+ShareNotion.resource_weights = ShareNotion.only = None
 
 
 def by_work(instance: Instance, share: Any) -> Any:

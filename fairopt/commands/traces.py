@@ -11,7 +11,7 @@ import fairopt as fo
 from fairopt.commands.console import say
 from fairopt.commands.working import work
 from fairopt.files import first_line
-from fairopt.histories.reading import kind_of
+from fairopt.histories.log_formats import kind_of
 from fairopt.wording import plural
 
 __all__ = ["GANGS", "LENIENT", "Gangs", "Lenient", "read_trace"]

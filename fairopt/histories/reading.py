@@ -1,4 +1,4 @@
-"""Which reader a log needs: by the ending of its name, and by its first line."""
+"""A log of any format, with the cluster on which its jobs ran."""
 
 from __future__ import annotations
 
@@ -8,28 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairopt.errors import InvalidInstance
-from fairopt.files import beginning, first_line
 from fairopt.formats import load
 from fairopt.histories.job_log import JobLog
+from fairopt.histories.log_formats import FORMATS, Described, Exports, Reading, kind_of
 from fairopt.instance import Instance, require_instance
 from fairopt.instance.packing_rules import REWRITE, as_limits
-from fairopt.tables import BOOKS
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from fairopt.slurm.sacct_log import Places
 
-__all__ = ["USERS", "associated", "cluster_of_log", "read_cluster", "read_log_file"]
-
-USERS = {
-    "table": (),
-    "sacct": ("user", "account"),
-    "pbs": ("user", "group", "project", "account", "queue"),
-    "htcondor": ("submitter", "user", "group"),
-    "swf": ("user", "group", "queue"),
-    "kubernetes": ("namespace", "priority", "label:KEY"),
-}
+__all__ = ["associated", "cluster_of_log", "read_cluster", "read_log_file"]
 
 
 def read_cluster(
@@ -46,15 +36,7 @@ def read_cluster(
     return as_limits(cluster, "a history", instead=REWRITE, tasks_of_others=True)
 
 
-def cluster_of_log(
-    log: object,
-    *,
-    nodes: str | os.PathLike[str] | None,
-    associations: str | os.PathLike[str] | None,
-    licenses: str | os.PathLike[str] | None,
-    users: str | None,
-    lenient: bool,
-) -> tuple[Instance, Places | None, tuple[str, ...]]:
+def cluster_of_log(log: object, exports: Exports) -> Described:
     """Return the cluster of a log without an instance file, where jobs may run if that is known, and notes.
 
     It is described by exports of Slurm, PBS or HTCondor, or by the header of a log (.swf).
@@ -69,37 +51,14 @@ def cluster_of_log(
     if not isinstance(log, str | os.PathLike):
         raise InvalidInstance("a history of this log needs a cluster: give an instance or its file (--cluster)")
     path = Path(log)
-    kind = kind_of(path)
-    if kind == "swf" and nodes is None and associations is None and licenses is None:
-        from fairopt.clusters.swf_log import cluster_of_swf
-
-        return cluster_of_swf(path, lenient=lenient), None, ()
-    if kind == "pbs" and nodes is not None and associations is None and licenses is None:
-        from fairopt.clusters.pbs.log import cluster_of_log as of_pbs
-
-        cluster, notes = of_pbs(nodes, lenient=lenient)
-        return cluster, None, notes
-    if kind == "htcondor" and nodes is not None and associations is None and licenses is None:
-        from fairopt.clusters.htcondor.log import cluster_of_log as of_htcondor
-
-        cluster, notes = of_htcondor(nodes, lenient=lenient)
-        return cluster, None, notes
-    if kind != "sacct":
+    describe = FORMATS[kind_of(path)].describe
+    found = None if describe is None else describe(path, exports)
+    if found is None:
         raise InvalidInstance(
             f"{path}: a history of this log needs a cluster: give an instance or its file (--cluster); nodes are of Slurm, PBS or "
             "HTCondor, associations of Slurm"
         )
-    if nodes is None:
-        raise InvalidInstance(
-            f"{path}: there is no cluster; give its nodes (scontrol show nodes > nodes.txt; --nodes), or an instance (--cluster)"
-        )
-    if users is not None and users not in USERS["sacct"]:
-        raise InvalidInstance(f'users is "{users}"; give {" or ".join(USERS["sacct"])} for {path}')
-    from fairopt.slurm.past import cluster_of_log as of_slurm
-    from fairopt.slurm.sacct import read_sacct
-    from fairopt.slurm.sacct_log import NEEDED
-
-    return of_slurm(read_sacct(path, NEEDED), nodes, associations, licenses, users=users or "user", lenient=lenient)
+    return found
 
 
 def associated(log: object, cluster: Instance, associations: str | os.PathLike[str], users: str | None) -> tuple[Instance, tuple[str, ...]]:
@@ -119,45 +78,6 @@ def associated(log: object, cluster: Instance, associations: str | os.PathLike[s
     return with_associations(cluster, read_sacct(Path(log), NEEDED), associations, users=users or "user")
 
 
-def kind_of(path: Path) -> str:
-    """Return the kind of a log: "table", "sacct", "pbs", "htcondor", "swf" or "kubernetes"."""
-    name = path.name.lower().removesuffix(".gz")
-    for ending, kind in ((".swf", "swf"), (".json", "kubernetes"), *((each, "table") for each in (".csv", ".parquet", *BOOKS))):
-        if name.endswith(ending):
-            return kind if kind != "kubernetes" else "sacct" if _is_of_slurm(path) else "htcondor" if _is_of_htcondor(path) else kind
-    if path.is_dir() or not path.exists():
-        return "sacct"  # whose reader says what is wrong
-    head = first_line(path).decode("utf-8", "replace")
-    if not head:
-        return "sacct"
-    if ("|" in head and "jobid" in head.lower()) or (head.lstrip().startswith("{") and _is_of_slurm(path)):
-        return "sacct"
-    from fairopt.clusters.pbs.accounting import is_accounting
-
-    if is_accounting(head):
-        return "pbs"
-    if _is_of_htcondor(path):
-        return "htcondor"
-    raise InvalidInstance(
-        f"{path}: cannot tell what kind of log this is; end its name in .csv, .parquet, .xlsx or .ods (a table), .swf or .json (pods of "
-        "Kubernetes), or give what sacct -P prints, with JobID in its first line, accounting records of PBS or ads of HTCondor"
-    )
-
-
-def _is_of_slurm(path: Path) -> bool:
-    """Return whether JSON is what sacct --json writes, or slurmrestd answers, and not a list of Kubernetes."""
-    head = beginning(path)
-    return b'"apiVersion"' not in head and (b'"slurm"' in head.lower() or b'"jobs"' in head)
-
-
-def _is_of_htcondor(path: Path) -> bool:
-    """Return whether JSON is that of ads of jobs, and not a list of Kubernetes."""
-    from fairopt.clusters.htcondor.log import is_history
-
-    head = beginning(path)
-    return b'"apiVersion"' not in head and is_history(head)
-
-
 def read_log_file(
     log: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | pd.DataFrame | JobLog,
     cluster: Instance,
@@ -167,7 +87,7 @@ def read_log_file(
     lenient: bool = False,
     places: Places | None = None,
 ) -> JobLog:
-    """Read a log of any kind, or take one; ``places`` says where jobs of ``sacct`` may run.
+    """Read a log of any format, or take one; ``places`` says where jobs of ``sacct`` may run.
 
     Raises
     ------
@@ -184,37 +104,10 @@ def read_log_file(
     paths = [Path(each) for each in ([log] if isinstance(log, str | os.PathLike) else log)]
     if not paths:
         raise InvalidInstance("there is no log; give the path of one")
-    kind = kind_of(paths[0])
-    if len(paths) > 1 and kind not in ("kubernetes", "pbs", "htcondor"):
+    log_format = FORMATS[kind_of(paths[0])]
+    if len(paths) > 1 and not log_format.several:
         raise InvalidInstance(
             f"{paths[1]}: only pods of Kubernetes, records of PBS and ads of HTCondor come in several files; join the others into one"
         )
-    allowed = USERS[kind]
-    if users is not None and users not in allowed and not (kind == "kubernetes" and users.startswith("label:")):
-        there = f"give {', '.join(allowed[:-1])} or {allowed[-1]} for" if allowed else "leave it out: a column user names the owners in"
-        raise InvalidInstance(f'users is "{users}"; {there} {paths[0]}')
-    options: dict[str, Any] = {"timezone": timezone, "lenient": lenient}
-    if kind == "table":
-        from fairopt.histories.from_table import read_table
-
-        return JobLog.of(read_table(paths[0], cluster, **options), cluster)
-    options["users"] = users or allowed[0]
-    if kind == "swf":
-        from fairopt.clusters.swf_log import read_swf_log
-
-        return JobLog.of(read_swf_log(paths[0], cluster, **options), cluster)
-    if kind == "kubernetes":
-        from fairopt.kubernetes.pod_log import read_pod_log
-
-        return JobLog.of(read_pod_log(paths, cluster, **options), cluster)
-    if kind == "htcondor":
-        from fairopt.clusters.htcondor.log import read_htcondor_log
-
-        return JobLog.of(read_htcondor_log(paths, cluster, **options), cluster)
-    if kind == "pbs":
-        from fairopt.clusters.pbs.log import read_pbs_log
-
-        return JobLog.of(read_pbs_log(paths, cluster, **options), cluster)
-    from fairopt.slurm.sacct_log import read_sacct_log
-
-    return JobLog.of(read_sacct_log(paths[0], cluster, places=places, **options), cluster)
+    how = Reading(cluster, log_format.owner_of(users, paths[0]), timezone, lenient, places)
+    return JobLog.of(log_format.read(paths, how), cluster)

@@ -33,6 +33,7 @@ from fairopt.errors import InvalidInstance, NoSolution
 from fairopt.files.stores import Store
 from fairopt.histories.changes import changes_of, check_capacity, refuse_excess
 from fairopt.histories.job_log import JobLog
+from fairopt.histories.log_formats import Exports
 from fairopt.histories.reading import associated, cluster_of_log, read_cluster, read_log_file
 from fairopt.histories.received import received
 from fairopt.histories.result import History
@@ -158,7 +159,7 @@ def history(
     told: tuple[str, ...] = ()
     places = None
     if cluster is None:
-        cluster, places, told = cluster_of_log(log, nodes=nodes, associations=associations, licenses=licenses, users=users, lenient=lenient)
+        cluster, places, told = cluster_of_log(log, Exports(nodes, associations, licenses, users, lenient))
     elif nodes is not None or licenses is not None:
         raise InvalidInstance("there are a cluster and exports of one (nodes, licenses); give either")
     instance = read_cluster(cluster, changes, rules)
