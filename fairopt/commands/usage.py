@@ -29,12 +29,14 @@ _ONE_PANEL = 15  # options that are read as one list
 _PANELS = {
     "How it is computed": (
         *("--solver", "--solver-option", "--digits", "--tolerance", "--time-limit", "--allow-gap"),
-        *("--workers", "--backend", "--address", "--resume", "--part", "--lenient", "--max-bytes"),
+        *("--tries", "--effort", "--seed", "--placement-time-limit", "--workers", "--backend", "--address", "--resume", "--part"),
+        *("--lenient", "--max-bytes"),
     ),
     "What is printed or written": (
         *("--json", "--csv", "--all", "--show", "--sort", "--top", "--by", "--output"),
-        *("--report", "--instance", "--held", "--due", "--force"),
+        *("--current", "--report", "--instance", "--held", "--due", "--undo", "--names", "--force"),
     ),
+    "What owners had used before": ("--usage", "--billing"),
     "Pictures": ("--plot", "--plot-envy", "--plot-queues", "--plot-path", "--plot-polytope", "--no-title"),
 }
 _PANEL_OF = {word: panel for panel, words in _PANELS.items() for word in words}

@@ -36,7 +36,7 @@ from fairopt.show.drawing import draw
 from fairopt.show.equality import ComparesItself
 from fairopt.simulation.baselines.options import half_life_of
 from fairopt.simulation.finish_ratios import ratios_by_user, ratios_of, summary_of_ratios
-from fairopt.simulation.records import mean, several_schedulers, slowdowns
+from fairopt.simulation.records import mean, of_jobs, several_schedulers, slowdowns
 from fairopt.simulation.result import Simulation
 from fairopt.simulation.series import by_name, mean_over_time
 from fairopt.trace import Trace
@@ -263,19 +263,12 @@ class SideBySide(ComparesItself):
 
     def _row(self, course: Course) -> dict[str, Any]:
         lengths = course.lengths()
-        slow, bounded = self.slowdowns(course)
         shortfall = float(lengths @ self.shortfall(course).sum(axis=1)) / 3600
         due = float(self.exact.lengths() @ self.exact.shares.sum(axis=1)) / 3600
         return {
             "kind": course.kind,
             "half_life_s": half_life_of(course.name),
-            "jobs": self.trace.n_jobs,
-            "started": int(np.isfinite(course.started).sum()),
-            "jobs_ended": int(np.isfinite(course.finished).sum()),
-            "wait_s": mean(course.started - self.trace.submit),
-            "slowdown": mean(slow),
-            "bounded_slowdown": mean(bounded),
-            "makespan_s": float(np.nanmax(course.finished)) if np.isfinite(course.finished).any() else np.nan,
+            **of_jobs(self.trace, course.started, course.finished),
             "utilization": float(lengths @ course.most_used() / lengths.sum()) if lengths.sum() > 0 else 0.0,
             "shortfall_h": shortfall,
             "regret": shortfall / due if due > 0 else np.nan,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fairopt.simulation.courses import SideBySide
     from fairopt.simulation.result import Simulation
 
-__all__ = ["mean", "one_scheduler", "several_schedulers", "slowdowns", "study_of_simulations"]
+__all__ = ["mean", "of_jobs", "one_scheduler", "several_schedulers", "slowdowns", "study_of_simulations"]
 
 _BOUND = 10.0  # seconds, of bounded slowdowns
 _HOUR = 3600.0
@@ -44,29 +44,39 @@ def slowdowns(trace: Trace, finished: FloatArray) -> tuple[FloatArray, FloatArra
     return np.maximum(slow, 1.0), np.maximum(took / np.maximum(run, _BOUND), 1.0)
 
 
+def of_jobs(trace: Trace, started: FloatArray, finished: FloatArray) -> dict[str, Any]:
+    """Return what became of jobs whose starts and ends are (jobs,), nan for none: how many started and ended, and means of these."""
+    slow, bounded = slowdowns(trace, finished)
+    return {
+        "jobs": trace.n_jobs,
+        "started": int(np.isfinite(started).sum()),
+        "jobs_ended": int(np.isfinite(finished).sum()),
+        "wait_s": mean(started - trace.submit),
+        "slowdown": mean(slow),
+        "bounded_slowdown": mean(bounded),
+        "makespan_s": float(np.nanmax(finished)) if np.isfinite(finished).any() else np.nan,
+    }
+
+
+def _completions(trace: Trace, finished: FloatArray) -> dict[str, float]:
+    """Return how long jobs that ended took from their submission: the mean and the median."""
+    took = (finished - trace.submit)[np.isfinite(finished)]
+    return {"mean_completion_s": mean(took), "median_completion_s": float(np.median(took)) if took.size else np.nan}
+
+
 def one_scheduler(found: Simulation) -> dict[str, Any]:
     """Return the simulation of one scheduler as plain data."""
-    over = np.isfinite(found.finished)
-    waits = found.completion[over]
-    mean_s, median_s = (float(waits.mean()), float(np.median(waits))) if waits.size else (np.nan, np.nan)
-    slow, bounded = slowdowns(found.trace, found.finished)
+    jobs, took = of_jobs(found.trace, found.started, found.finished), _completions(found.trace, found.finished)
     parts = found.mean_utilization
     row = _row(
         found.scheduler,
         kind=found.kind,
-        jobs=found.trace.n_jobs,
-        started=int(np.isfinite(found.started).sum()),
-        jobs_ended=int(over.sum()),
-        ended=int(over.sum()),  # until 1.0
+        **jobs,
+        ended=jobs["jobs_ended"],  # until 1.0
         tasks=found.trace.n_tasks,
         tasks_ended=float(found.ended.sum()),
         fits_nowhere=list(found.fits_nowhere),
-        wait_s=mean(found.started - found.trace.submit),
-        slowdown=mean(slow),
-        bounded_slowdown=mean(bounded),
-        mean_completion_s=mean_s,
-        median_completion_s=median_s,
-        makespan_s=found.makespan,
+        **took,
         utilization=max((part for part in parts.values() if np.isfinite(part)), default=np.nan),
         utilization_of=parts,
         limit_use=found.limit_use,
@@ -77,6 +87,7 @@ def one_scheduler(found: Simulation) -> dict[str, Any]:
         **{word: of_all for word, (of_all,) in columns_of_ratios([found.finish_ratios]).items()},
     )
     users = found.users_frame.reset_index()
+    _, bounded = slowdowns(found.trace, found.finished)
     position = {name: n for n, name in enumerate(found.users)}
     owner = np.array([position[name] for name in found.trace.users], np.int64)[found.trace.user]
     wait, slowed = (_mean_of(owner, values, len(found.users)) for values in (found.started - found.trace.submit, bounded))
@@ -95,13 +106,13 @@ def one_scheduler(found: Simulation) -> dict[str, Any]:
         "kind": found.kind,
         "until": finite(found.until),
         "jobs": found.trace.n_jobs,
-        "jobs_finished": int(over.sum()),
+        "jobs_finished": jobs["jobs_ended"],
         "tasks": found.trace.n_tasks,
         "tasks_ended": float(found.ended.sum()),
         "fits_nowhere": list(found.fits_nowhere),
         "makespan": finite(found.makespan),
-        "completion_mean": finite(mean_s),
-        "completion_median": finite(median_s),
+        "completion_mean": finite(took["mean_completion_s"]),
+        "completion_median": finite(took["median_completion_s"]),
         "utilization": row["utilization_of"],
         "regret": regret,
         "seconds": found.seconds,
@@ -126,13 +137,11 @@ def several_schedulers(found: SideBySide) -> dict[str, Any]:
     trace = found.trace
     rows = []
     for course, each in zip(found.courses, records(found.to_frame()), strict=True):
-        took = (course.finished - trace.submit)[np.isfinite(course.finished)]
         lengths = course.lengths()
         use = lengths @ course.utilization / lengths.sum() if lengths.sum() > 0 else np.full(len(found.cluster.resources), np.nan)
         more = {
             "tasks": trace.n_tasks,
-            "mean_completion_s": float(took.mean()) if took.size else np.nan,
-            "median_completion_s": float(np.median(took)) if took.size else np.nan,
+            **_completions(trace, course.finished),
             "utilization_of": dict(zip(found.cluster.resources, use.tolist(), strict=True)),
             "limit_use": course.mean_limit_use(found.cluster.limits),
             "limit_most": course.most_limit_use(found.cluster.limits),

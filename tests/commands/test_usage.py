@@ -150,3 +150,16 @@ def test_help_flows(name: str, command: Any, width: int, monkeypatch: pytest.Mon
     assert width < 100 or "…" not in "".join(lines)
     help_of = {part.opts[0]: part for part in command.get_params(typer.Context(command)) if part.param_type_name == "option"}
     assert all(len(part.metavar or "") <= 28 for part in help_of.values())
+
+
+@pytest.mark.parametrize(("name", "command"), _leaves(), ids=[name for name, _ in _leaves()])
+def test_long_help_has_panels_by_purpose(name: str, command: Any) -> None:
+    """No list of options is longer than a screen, and what many commands have stands in the same panel in each of them."""
+    options = [part for part in command.get_params(typer.Context(command)) if part.param_type_name == "option" and not part.hidden]
+    panels: dict[str | None, list[str]] = {}
+    for part in options:
+        panels.setdefault(part.rich_help_panel, []).append(max(part.opts, key=len))
+    assert max(map(len, panels.values())) <= 16, panels
+    if len(options) > 15:
+        assert "--json" not in panels[None]
+        assert "--time-limit" not in panels[None]
