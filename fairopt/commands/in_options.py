@@ -3,6 +3,7 @@
 The library does not know who calls it, so its messages name arguments of Python. `in_options` renames those that are options of the command
 that runs; of the others, such as options of a notion, it only drops Python's quotation marks.
 
+>>> name_options([])  # those of no command
 >>> OPTIONS.update({"exact": "--exact", "sharing": "--sharing"}), FLAGS.add("exact")
 (None, None)
 >>> in_options('leave exact out, or use sharing="tdm", with order="asynchronous"')
@@ -15,8 +16,7 @@ that runs; of the others, such as options of a notion, it only drops Python's qu
 >>> OPTIONS["seed"] = "--seed"
 >>> in_options("seed is -3; give a whole number >= 0"), in_options("the seed is new")
 ('--seed is -3; give a whole number >= 0', 'the seed is new')
->>> OPTIONS.clear(), FLAGS.clear()
-(None, None)
+>>> name_options([])
 """
 
 from __future__ import annotations
