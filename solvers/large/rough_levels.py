@@ -20,7 +20,6 @@ from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point.levels import solve_levels
 from fairopt.solvers.large.groups import finer, program_of, sums
 from fairopt.solvers.large.settings import SETTINGS
-from fairopt.solvers.via_highs.levels import solve_levels as by_linear_programs
 
 __all__ = ["rough_levels"]
 
@@ -80,13 +79,14 @@ def rough_levels(program: Program, deadline: Deadline) -> Solution | None:
     try:
         small = _formulated(tables, weights, take, group, row)
         assert isinstance(small.goal, Leximin)
-        found = solve_levels(small, small.goal, SETTINGS.tolerance_of_rough, deadline) or by_linear_programs(
-            small, small.goal, SETTINGS.tolerance_of_rough, deadline
-        )
+        found = solve_levels(small, small.goal, SETTINGS.tolerance_of_rough, deadline)
     except FairoptError as error:
         if deadline.left == 0.0:
             raise deadline.passed({"levels": [], "users": []}) from None
         log.info("no rough answer: %s", error)
+        return None
+    if found is None:  # then the path of all users does not converge, either
+        log.info("no rough answer: the path of the groups did not converge")
         return None
     log.info("a rough answer: %d groups of users, %d of servers, %d levels", group.max() + 1, row.max() + 1, len(found.stages))
     return Solution(np.zeros(0), tuple(_stage(stage, small, program, row) for stage in found.stages if stage.prices is not None))

@@ -57,7 +57,7 @@ ABOVE_THE_ENGINES = (
 )  # of fairopt.solvers, from the lowest floor: what knows every engine, and the door
 MAY_USE_ACTIVE_SETS = {"interior_point"}
 BUILDS_ON = {  # on their methods, not on the engines
-    *(("large", "interior_point"), ("large", "via_highs")),
+    ("large", "interior_point"),
     *(("via_cvxpy", "via_highs"), ("via_pyomo", "via_highs")),  # the search of whole tasks
 }
 DOOR = "fairopt"  # the public door: it opens to every room, and only commands go through it

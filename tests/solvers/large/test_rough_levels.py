@@ -121,6 +121,16 @@ def test_an_error_of_a_rough_answer_is_none_of_the_leximin(failing: str, monkeyp
 
 
 @pytest.mark.usefixtures("small")
+def test_weights_that_lie_far_apart_go_to_another_engine() -> None:
+    """Over eight orders of magnitude the path of the groups does not converge: no levels, and the leximin is that of HiGHS alone."""
+    instance = instance_in_zones(60, 12, 4).replace(weights=np.logspace(-4, 4, 60))
+    assert rough_levels(fo.formulate(instance, "drfh"), NEVER) is None
+    found = fo.solve(instance, "drfh")
+    assert found.solver != "large"
+    np.testing.assert_allclose(found.tasks_per_user, fo.solve(instance, "drfh", solver="highs").tasks_per_user, rtol=1e-6)
+
+
+@pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("notion", ["proportional", "efficiency", "psdsf", "per-server-drf"])
 def test_other_goals_go_without(notion: str) -> None:
     """Leximins of shares with all of the servers' limits alone have such levels."""
