@@ -337,7 +337,7 @@ def _load(name: str) -> Any:
         alone.command(name, cls=Command, epilog=example)(guarded(spread(getattr(there, name.replace("-", "_")))))
         command = get_command(alone)
     if name not in _WITHOUT_FILES:
-        from fairopt.commands.options import max_bytes
+        from fairopt.commands.largest_file import max_bytes
 
         for each in getattr(command, "commands", {name: command}).values():
             each.params.append(max_bytes())

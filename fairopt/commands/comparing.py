@@ -25,6 +25,7 @@ from fairopt.commands.options import (
     Rules,
     Schedules,
     Sharing,
+    by_name,
     read_instance,
     words,
 )
@@ -143,9 +144,7 @@ def compare(
     if by == "queue" and not instance.queues:
         raise typer.BadParameter(f"{file} has no queues; use user or owner", param_hint="--by")
     wanted, greedy = shares.of_all(words(notions)), words(schedules)
-    own: dict[str, Path] = {}
-    for path in allocation or []:
-        own[path.stem if path.stem not in own else str(path)] = path
+    own = by_name(allocation)
     number = len(wanted) * (1 + integral) + len(greedy) + len(own)
     if not number:
         raise typer.BadParameter("there is nothing to compare; give --notions, --schedules or --allocation", param_hint="--notions")

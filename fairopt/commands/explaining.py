@@ -12,20 +12,17 @@ from fairopt.commands import completion
 from fairopt.commands.delivering import as_text, deliver, show
 from fairopt.commands.forms import choose_form
 from fairopt.commands.options import (
-    Billing,
     Changes,
     Exact,
     File,
     Given,
     Json,
     JsonOutput,
-    Partitions,
     Rules,
     Sharing,
-    Usage,
-    billed,
     read_instance,
 )
+from fairopt.commands.past_use import PastUse
 from fairopt.commands.shares import Shares
 from fairopt.commands.subjects import Subject
 from fairopt.commands.working import Bar, work
@@ -67,9 +64,7 @@ def explain(
             "maui:interval=1d. --allocation is then what runs.",
         ),
     ] = None,
-    usage: Usage = None,
-    billing: Billing = None,
-    partitions: Partitions = None,
+    past: PastUse = PastUse(),
     against: Annotated[
         str | None,
         typer.Option(
@@ -113,8 +108,7 @@ def explain(
         time_limit=time_limit,
     )
     subject.check()
-    of_jobs = {"--usage": usage, "--billing": billing, "--partitions": partitions}
-    if scheduler is None and (given_too := [option for option, value in of_jobs.items() if value is not None]):
+    if scheduler is None and (given_too := past.given()):
         raise typer.BadParameter(
             "it belongs to a scheduler of jobs; give --scheduler fairtree:half_life=7d, or leave it out", param_hint=given_too[0]
         )
@@ -137,7 +131,7 @@ def explain(
             raise typer.BadParameter(f"a scheduler of jobs has no notion; leave {joined(given_too)} out", param_hint="--scheduler")
     instance = read_instance(file, changes, rules)
     if scheduler is not None:
-        _explain_priority(instance, user or str(queue), scheduler, usage, billed(billing, partitions), allocation, form, output)
+        _explain_priority(instance, user or str(queue), scheduler, past, allocation, form, output)
         return
     names = [each.name for each in instance.queues]
     if user is not None and user not in instance.users and user in names:
@@ -173,8 +167,7 @@ def _explain_priority(
     instance: fo.Instance,
     name: str,
     scheduler: str,
-    usage: Path | None,
-    billing: str | Path | None,
+    past: PastUse,
     allocation: Path | None,
     form: str,
     output: Path | None,
@@ -185,7 +178,7 @@ def _explain_priority(
         from fairopt.formats.allocations import read
 
         held = read(allocation, instance).astype(float)
-    found = fo.explain_priority(instance, name, scheduler, usage=usage, billing=billing, held=held)
+    found = fo.explain_priority(instance, name, scheduler, usage=past.usage, billing=past.billed(), held=held)
     if form == "json":
         deliver(as_text(found.to_dict()), output)
     else:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from typer.main import get_command
 
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.outputs import Written
-from fairopt.commands.retired import warn_retired
 from fairopt.commands.said import CHANGED
 from fairopt.commands.working import work
-from fairopt.files.limits import reading_limit
 from fairopt.reporting import tables
 
 if TYPE_CHECKING:
@@ -39,7 +35,6 @@ __all__ = [
     "Notions",
     "Output",
     "PageUsers",
-    "Partitions",
     "Plot",
     "PlotEnvy",
     "Resume",
@@ -47,9 +42,8 @@ __all__ = [
     "Schedules",
     "Sharing",
     "at_least_one",
-    "billed",
+    "by_name",
     "change",
-    "max_bytes",
     "read_instance",
     "read_period",
     "read_preference",
@@ -111,25 +105,6 @@ Given = Annotated[Path | None, typer.Option("--allocation", metavar="FILE", help
 GivenAllocations = Annotated[
     list[Path] | None, typer.Option("--allocation", metavar="FILE", help=f"Your own allocation: {_OWN}. Can be repeated.")
 ]
-Usage = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="What owners had used before, for schedulers with a memory: sshare -a -l -P, condor_userprio -allusers (.txt), or a table "
-        "with the columns name and usage (seconds of billing, faded), or usage_0, usage_1 ... by window.",
-    ),
-]
-Billing = Annotated[
-    str | None,
-    typer.Option(
-        metavar="WEIGHTS",
-        help="What a task is billed a second, in which usage is counted: cpu=1,gres/gpu=8, or max:cpu=1,gpu=8 for the largest. Default "
-        "with --usage: the cores.",
-    ),
-]
-Partitions = Annotated[
-    Path | None, typer.Option("--partitions", metavar="FILE", help="What a task is billed, as scontrol show partitions (text) states it.")
-]
 Exact = Annotated[
     bool,
     typer.Option("--exact", help="Compute in fractions, without tolerances. Numbers of FILE count as written, also fractions such as 1/3."),
@@ -179,59 +154,23 @@ Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the a
 PlotEnvy = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the envy matrix (in tasks)."), Written()]
 
 
-def max_bytes() -> Any:
-    """Return the option of every command that reads files: how much one may hold after it is unpacked.
-
-    It is no parameter of the functions: the limit holds from the option to the end of the command.
-    """
-    app = typer.Typer(add_completion=False)
-    app.command()(_reads)
-    option: Any = get_command(app).params[0]
-    option.expose_value = False
-    return option
-
-
-def _limit(context: typer.Context, value: str | None) -> None:
-    if value is not None and not context.resilient_parsing:
-        context.with_resource(reading_limit(max_bytes=_bytes(value)))
-
-
-def _reads(
-    _: Annotated[
-        str | None,
-        typer.Option(
-            "--max-bytes",
-            metavar="BYTES",
-            help="Refuse a file that holds more than this after it is unpacked, such as 500MB or 10GB. Default: 2GB.",
-            callback=_limit,
-        ),
-    ] = None,
-) -> None:
-    pass
-
-
-def _bytes(text: str) -> int:
-    """Return a number of bytes, with or without a unit.
-
-    >>> _bytes("2GB"), _bytes("1GiB"), _bytes("1000")
-    (2000000000, 1073741824, 1000)
-    """
-    from fairopt.instance.quantities import read as quantity
-
-    try:
-        value = Fraction(int(text)) if text.strip().isdecimal() else quantity(text).value
-    except ValueError:
-        value = Fraction(0)
-    if value < 1:
-        raise typer.BadParameter(f"{text[:40]!r} is no number of bytes; give one such as 500MB or 10GB", param_hint="--max-bytes")
-    return int(value)
-
-
 def read_instance(path: Path, changes: Sequence[str] | None, rules: Sequence[str] | None = None) -> fo.Instance:
     """Read the instance of a file or folder, with the changes of ``--set`` and the rules of ``--rule``, which results in JSON name."""
     CHANGED.update({word: [*given] for word, given in (("changes", changes), ("rules", rules)) if given})
     instance = work(f"reading {path}", lambda: fo.load(path, changes=changes or ()))
     return instance.replace(rules=[*instance.rules, *rules]) if rules else instance
+
+
+def by_name(paths: Sequence[Path] | None) -> dict[str, Path]:
+    """Return files by the names of tables and pictures: without folder and ending where no file before has that name.
+
+    >>> by_name([Path("a/held.csv"), Path("b/held.csv")])
+    {'held': PosixPath('a/held.csv'), 'b/held.csv': PosixPath('b/held.csv')}
+    """
+    found: dict[str, Path] = {}
+    for path in paths or ():
+        found[path.stem if path.stem not in found else str(path)] = path
+    return found
 
 
 def read_period(text: str) -> tuple[str, str]:
@@ -275,17 +214,6 @@ def read_preference(path: Path, instance: fo.Instance) -> FloatArray | ExactArra
     from fairopt.tables import aligned, read
 
     return as_written([[row["weight"]] for row in aligned(read(path, MATRIX), instance.users, ["weight"])]).ravel()
-
-
-def billed(billing: str | None, partitions: Path | None) -> str | Path | None:
-    """Return what a task is billed: weights, or a file of partitions."""
-    if partitions is None:
-        if billing is not None and ("=" not in billing or Path(billing).is_file()):
-            warn_retired(f"--billing {billing}", new=f"--partitions {billing}")
-        return billing
-    if billing is not None:
-        raise typer.BadParameter("--billing states it already; give one of them", param_hint="--partitions")
-    return partitions
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from fairopt.commands.options import (
     Rules,
     Schedules,
     Sharing,
+    by_name,
     read_instance,
     words,
 )
@@ -88,9 +89,7 @@ def report(
     instance = read_instance(file, changes, rules)
     wanted = shares.of_all(default_notions(instance)[: 1 if one_page else None] if notions is None else words(notions))
     users = explain or []
-    own: dict[str, Path] = {}
-    for path in allocation or []:
-        own[path.stem if path.stem not in own else str(path)] = path
+    own = by_name(allocation)
     bar = Bar("the report", number_of_steps(wanted, greedy, users, len(own), one_page=one_page) + 1)
     found = work(
         "writing the report",

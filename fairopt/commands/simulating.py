@@ -15,8 +15,9 @@ from fairopt.commands.console import say
 from fairopt.commands.crews import CrewOptions
 from fairopt.commands.delivering import draw, hand_over
 from fairopt.commands.forms import check_page, choose_form
-from fairopt.commands.options import Billing, ClusterChanges, ClusterRules, Json, Partitions, Resume, Usage, billed, read_instance
+from fairopt.commands.options import ClusterChanges, ClusterRules, Json, Resume, read_instance
 from fairopt.commands.outputs import Written
+from fairopt.commands.past_use import PastUse
 from fairopt.commands.retired import warn_retired
 from fairopt.commands.said import INTERRUPTED
 from fairopt.commands.traces import Gangs, Lenient, read_trace
@@ -77,9 +78,7 @@ def simulate(
             help="With several schedulers: notion against whose exact simulation shortfalls are measured. Default: drfh.",
         ),
     ] = None,
-    usage: Usage = None,
-    billing: Billing = None,
-    partitions: Partitions = None,
+    past: PastUse = PastUse(),
     resume: Resume = None,
     crew: CrewOptions = CrewOptions(),
     lenient: Lenient = False,
@@ -133,8 +132,8 @@ def simulate(
         "until": until,
         "step": step,
         "resume": resume,
-        "usage": usage,
-        "billing": billed(billing, partitions),
+        "usage": past.usage,
+        "billing": past.billed(),
         "stopped": ended.is_set,
     }
 

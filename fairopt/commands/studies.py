@@ -15,7 +15,7 @@ from fairopt.commands import completion
 from fairopt.commands.crews import CrewOptions, until_interrupted
 from fairopt.commands.delivering import as_text, deliver, named, show, write_figure
 from fairopt.commands.forms import choose_form
-from fairopt.commands.options import Changes, Json, Notions, Rules, Schedules, Sharing, read_instance, words
+from fairopt.commands.options import Changes, Json, Notions, Rules, Schedules, Sharing, by_name, read_instance, words
 from fairopt.commands.outputs import Written
 from fairopt.commands.shares import Shares
 from fairopt.commands.simulated_studies import check_options, study_simulations
@@ -166,11 +166,9 @@ def _check(
 def _instances(
     files: Sequence[Path], generate: Sequence[str], changes: Sequence[str] | None, rules: Sequence[str] | None
 ) -> dict[str, fo.Instance | str]:
-    """Return the instances of files, and specifications of random ones, by name: as short as files of one name allow."""
-    instances: dict[str, fo.Instance | str] = {}
-    for path in files:
-        instances[path.stem if path.stem not in instances else str(path)] = read_instance(path, changes, rules)
-    return instances | {spec: spec for spec in generate}
+    """Return the instances of files, and specifications of random ones, by name."""
+    of_files = {name: read_instance(path, changes, rules) for name, path in by_name(files).items()}
+    return of_files | {spec: spec for spec in generate}
 
 
 def _titles(files: Sequence[Path], names: Sequence[str]) -> dict[str, str]:

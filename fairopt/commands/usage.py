@@ -36,7 +36,6 @@ _PANELS = {
         *("--json", "--csv", "--all", "--show", "--sort", "--top", "--by", "--output"),
         *("--current", "--report", "--instance", "--held", "--due", "--undo", "--names", "--force"),
     ),
-    "What owners had used before": ("--usage", "--billing"),
     "Pictures": ("--plot", "--plot-envy", "--plot-queues", "--plot-path", "--plot-polytope", "--no-title"),
 }
 _PANEL_OF = {word: panel for panel, words in _PANELS.items() for word in words}
