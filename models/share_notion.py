@@ -115,7 +115,7 @@ class ShareNotion(Notion):
 
     def _read_what_counts(self) -> None:
         if self.resource_weights is not None and self.only is not None:
-            raise Unsupported("resource_weights and only both say what counts; give one of them")
+            raise Unsupported("resource_weights= and only= both say what counts; give one of them")
         object.__setattr__(self, "resource_weights", weights_mapping(self.resource_weights))
         object.__setattr__(self, "only", only_text(self.only))
 
@@ -208,7 +208,8 @@ class ShareNotion(Notion):
             raise Unsupported(f'there is no queue_share "{self.queue_share}"; use "dominant" or "sum"')
         goal = self.goal(np.ones(instance.n_users))
         if goal.feature is not Feature.LEXIMIN and (self.guarantees, self.queue_share, self.tree) != ("surplus", None, "filling"):
-            raise Unsupported(f'"{self.name}" follows no tree of queues, so it takes no {joined(OPTIONS_OF_TREES)}; leave these out')
+            options = joined([f"{option}=" for option in OPTIONS_OF_TREES])
+            raise Unsupported(f'"{self.name}" follows no tree of queues, so it takes no {options}; leave these out')
         if self.tree not in get_args(Reading):
             raise Unsupported(f'there is no reading "{self.tree}" of a tree; use "filling" or "nested"')
         if not instance.is_tree:
