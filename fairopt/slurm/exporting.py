@@ -190,7 +190,7 @@ def _said(asked: SlurmLimits) -> Iterator[str]:
         yield f"jobs must be submitted to these partitions (or to several: -p {partitions}); others are limited by their account alone"
     elif len(asked.whole.groups) > 1:
         yield (
-            "limits of totals do not say on which servers tasks run: the level account-partition does, with a partition for each group "
+            "limits of totals do not say on which servers tasks run: the level account-partition does, with a partition for each row "
             "of servers; weights of nodes come near it, and are in the script"
         )
     if asked.tree.unknown and asked.level == "account-user":

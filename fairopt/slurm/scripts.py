@@ -40,7 +40,7 @@ class SlurmScripts:
             weights = ",".join(text for text, _ in self.asked.weights().values())
             head += ["slurm.conf: PriorityFlags=MAX_TRES, and of every partition", f'  TRESBillingWeights="{weights}"']
         if self.asked.level == "account-partition":
-            head += ["Partitions, one for each group of servers:"]
+            head += ["Partitions, one for each row of servers:"]
             for group in self.asked.whole.groups:
                 head.append(f"  PartitionName={self.asked.partition[group.name]}  {self._servers(group.name)}")
         elif len(self.asked.whole.groups) > 1:
