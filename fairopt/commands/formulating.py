@@ -10,11 +10,12 @@ import typer
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import say
-from fairopt.commands.delivering import deliver
+from fairopt.commands.delivering import as_text, deliver
 from fairopt.commands.forms import check_file
 from fairopt.commands.options import (
     Changes,
     File,
+    Json,
     Rules,
     Sharing,
     read_instance,
@@ -66,6 +67,7 @@ def formulate(
         typer.Option(metavar="FILE", help="Write a table, too: which column of the model is which pair (name, user, server)."),
         Written(),
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Write the program of a notion on FILE, for other solvers or to read.
 
@@ -79,7 +81,7 @@ def formulate(
     asked = read_notion(shares.of(notion))[1]
     program = work(f"formulating {notion}", lambda: fo.formulate(instance, asked, sharing=sharing, integral=integral))
     if output is None:
-        deliver(program.to_text(), None)
+        deliver(as_text(program.to_dict()) if as_json else program.to_text(), None)
         return
     if suffix in _MODELS:
         found = work(f"writing {output}", lambda: model_files(program, suffix))
@@ -99,6 +101,9 @@ def formulate(
     else:
         write_files({output: f"\\[\n{program.to_latex()}\n\\]\n" if suffix == ".tex" else program.to_text()})
         written = [output]
+    if as_json:
+        deliver(as_text(program.to_dict() | {"files": [str(path) for path in written]}), None)
+        return
     typer.echo(f"{', '.join(map(str, written))}: {plural(program.n_pairs, 'column')} of tasks, {plural(len(program.limits), 'limit')}")
 
 

@@ -384,6 +384,12 @@ class Program(ShowsItself):
         }
         return pd.DataFrame(columns, index=pd.Index([self.limit_name(k) for k in range(len(limits))], name="limit"))
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON: the goal in words, the columns, and the limits with their terms."""
+        from fairopt.program.as_data import program_data
+
+        return program_data(self)
+
     def _repr_latex_(self) -> str:
         return f"$$\n{self.to_latex(lines=12, terms=6)}\n$$"
 

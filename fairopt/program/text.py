@@ -20,7 +20,7 @@ from fairopt.wording import plural
 if TYPE_CHECKING:
     from fairopt.program import Program
 
-__all__ = ["StatedLimit", "kept_sentences", "limit_name", "lines_of", "stated_limits", "tree_rows"]
+__all__ = ["StatedLimit", "goal_lines", "kept_sentences", "limit_name", "lines_of", "stated_limits", "tree_rows"]
 
 
 def limit_name(program: Program, row: int) -> str:
@@ -79,7 +79,7 @@ def lines_of(program: Program, lines: int | None, terms: int | None) -> Iterator
     """Yield the lines of the text, with at most ``lines`` lines in a block and ``terms`` terms in a sum (None: all)."""
     yield f"{program.name}: {program.title}"
     yield ""
-    yield from _goal_lines(program.goal, program, lines)
+    yield from goal_lines(program.goal, program, lines)
     yield "where"
     columns = np.split(np.arange(program.n_pairs), np.flatnonzero(np.diff(program.pair_users)) + 1) if program.n_pairs else []
     rows = [(f"U[{program.users[n]}]", own) for n, own in zip(program.members, columns, strict=True)]
@@ -205,7 +205,7 @@ def _(goal: Tradeoff, weighted: bool) -> str:
 
 
 @singledispatch
-def _goal_lines(goal: Any, program: Program, lines: int | None) -> Iterator[str]:
+def goal_lines(goal: Any, program: Program, lines: int | None) -> Iterator[str]:
     """Yield the lines of a goal; of most goals one."""
     weights = goal.inner.weights[program.members]
     weighted = bool((weights != 1).any())
@@ -219,20 +219,20 @@ def _some(values: FloatArray, most: int = 8) -> str:
     return ", ".join(f"{value:.6g}" for value in values[:most]) + (", ..." if values.size > most else "")
 
 
-@_goal_lines.register(Disjunctive)
+@goal_lines.register(Disjunctive)
 def _(goal: Disjunctive, program: Program, lines: int | None) -> Iterator[str]:
     choices = max((len(clause) for clause in goal.clauses), default=0)
     yield f"maximise    preference x, where of each of {len(goal.clauses)} clauses one of up to {choices} alternatives holds"
 
 
-@_goal_lines.register(Nested)
+@goal_lines.register(Nested)
 def _(goal: Nested, program: Program, lines: int | None) -> Iterator[str]:
     yield "maximise    depth by depth, with all sums kept: leximin of S[c] / w[c] over the children of the root,"
     yield "            then of S[c] / (w[c] S[parent]) over the queues and users of the next depth; S[v] = sum of U[n] below v"
     yield from _tree_rows(program, goal, lines)
 
 
-@_goal_lines.register(TreeFilling)
+@goal_lines.register(TreeFilling)
 def _(goal: TreeFilling, program: Program, lines: int | None) -> Iterator[str]:
     yield "fill        the tree of queues, level by level: maximise t, U[n] >= S[n] + rate[n] t for all who rise, U >= S for the others"
     same = "the sum of w[c]" if goal.takes is None else "max_r of the sum of w[c] e[c,r]"

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from fairopt.results.declaring import Schema
-from fairopt.results.kinds import allocations, data, explanations, over_time
+from fairopt.results.kinds import allocations, data, explanations, over_time, programs
 from fairopt.results.kinds.parts import DEFS
 
 __all__ = ["KINDS", "schema"]
 
-KINDS: dict[str, Schema] = {**allocations.KINDS, **explanations.KINDS, **over_time.KINDS, **data.KINDS}
+KINDS: dict[str, Schema] = {**allocations.KINDS, **explanations.KINDS, **over_time.KINDS, **programs.KINDS, **data.KINDS}
 """The declaration of each result, by its command."""
 
 

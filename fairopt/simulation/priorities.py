@@ -36,6 +36,7 @@ from fairopt.wording import did_you_mean, duration, figure, joined
 __all__ = ["Change", "Place", "PriorityExplanation", "explain_priority"]
 
 _LEAST = 0.5  # HTCondor's smallest real priority
+_EXPLAINED = ("fairtree", "priority", "maui")  # schedulers whose order is
 _AFTER = 1e-9  # a part of the half-life: just after a change
 
 
@@ -219,8 +220,11 @@ def explain_priority(
     """
     require_instance(instance)
     plan = baseline_of(scheduler)
-    if plan is None or plan.order not in ("fairtree", "priority", "maui"):
-        raise Unsupported(f'the order of "{scheduler}" is not explained; fairtree, priority and maui are, as in fairtree:half_life=7d')
+    if plan is None or plan.order not in _EXPLAINED:
+        hint = did_you_mean(str(scheduler).partition(":")[0], _EXPLAINED)
+        raise Unsupported(
+            f'the order of "{scheduler}" is not explained{hint}; fairtree, priority and maui are, as in fairtree:half_life=7d'
+        )
     queues = [queue.name for queue in instance.queues] if plan.order == "fairtree" else []
     if name not in instance.users and name not in queues:
         known = [*instance.users, *queues]

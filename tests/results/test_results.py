@@ -78,6 +78,12 @@ CASES: dict[str, list[tuple[Any, ...]]] = {  # command: arguments of some calls
         ("swf", EXPORTS / "log.swf", "--memory", 4),
         ("gavel", "gavel.csv", "--gpus", "k80=1", "--gpus", "v100=2"),
     ],
+    "formulate": [
+        (LAB,),
+        (QUEUES,),
+        (DRF, "--notion", "proportional", "--integral", "-o", "model.nl"),
+        (DRF, "--notion", "bbf:prefer=utilization", "--set", "users.A.tasks=3", "--set", "users.B.tasks=2"),
+    ],
     "plan": [(DRF, "--allocation", "held.csv"), (DRF, "--allocation", "held.csv", "--budget", 1)],
     "export": [(kind, DRF) for kind in ("slurm", "kueue", "volcano", "kai", "yunikorn", "yarn", "resourcequota")],
     "notions": [()],
@@ -88,7 +94,6 @@ CASES: dict[str, list[tuple[Any, ...]]] = {  # command: arguments of some calls
 WITHOUT = {
     "schema": "prints a schema, which is no result",
     "explore": "serves a page until it is ended",
-    "formulate": "writes a program, which is no result",
     "study-merge": "prints the result of fairopt study: test_the_parts_of_a_study_are_joined",
 }
 ELSEWHERE = {

@@ -77,6 +77,8 @@ def test_htcondor() -> None:
         fo.explain_priority(cluster, "c", "priority:half_life=100")
     with pytest.raises(fo.Unsupported, match='the order of "fifo" is not explained'):
         fo.explain_priority(cluster, "a", "fifo")
+    with pytest.raises(fo.Unsupported, match='the order of "fairtre:half_life=7d" is not explained \\(did you mean "fairtree"'):
+        fo.explain_priority(cluster, "a", "fairtre:half_life=7d")
 
 
 @pytest.mark.parametrize("seed", range(6))

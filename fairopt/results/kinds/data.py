@@ -278,7 +278,7 @@ KINDS: dict[str, Schema] = {
         "What was read of a real cluster.",
         {**free("All arguments of the import: files, and how they are read."), "additionalProperties": True},
         {
-            "kind": text("kubernetes, slurm, yarn, ray, openb, google2011, swf or gavel."),
+            "kind": text("kubernetes, slurm, pbs, htcondor, yarn, ray, openb, google2011, swf or gavel."),
             "summary": free("What was read: numbers by kind of record."),
             "users": whole("Users of the instance.", "users"),
             "servers": whole("Its servers.", "servers"),
