@@ -28,8 +28,7 @@ from fairopt.instance.by_server import by_server_on
 from fairopt.instance.exact_merging import merge_exactly
 from fairopt.instance.fractions import fractions_of
 from fairopt.models import CRITERIA, NOTIONS, Notion
-from fairopt.scheduling import schedule
-from fairopt.solving import solve, without_remarks
+from fairopt.solving import much_like, solve
 from fairopt.validation import numbers
 
 __all__ = ["given", "merged_servers", "notion_of_allocation", "rerun"]
@@ -82,7 +81,7 @@ def rerun(
     notion = question.notion.restricted(users, servers)
     sharing: Any = allocation.sharing
     if isinstance(question, Optimum):
-        with without_remarks():
+        with much_like(allocation):
             return solve(
                 instance,
                 notion,
@@ -95,6 +94,8 @@ def rerun(
                 exact=question.exact,
                 digits=question.digits,
             )
+    from fairopt.scheduling import schedule  # most allocations need none of its placements
+
     if isinstance(question, Approximation):
         return schedule(instance, notion, placement=question.baseline, integral=question.integral, sharing=sharing)
     return schedule(

@@ -258,11 +258,16 @@ class _Patience:
             raise NoSolution(f"{self._backend}: {why}, for {_WITHOUT_WORKERS / 60:.0f} minutes; start workers")
 
 
+def _processors() -> int:
+    """Return how many processors this process may use."""
+    from joblib import cpu_count
+
+    return int(cpu_count())
+
+
 @contextlib.contextmanager
 def _opened(workers: int, backend: str, address: str | None) -> Iterator[Pool]:
     """Open the pool of a backend."""
-    from joblib import cpu_count
-
     for package in (name for cluster, name in _CLUSTERS.items() if cluster == backend):
         try:
             importlib.import_module(package)
@@ -270,7 +275,7 @@ def _opened(workers: int, backend: str, address: str | None) -> Iterator[Pool]:
             raise SolverUnavailable(
                 f'the backend "{backend}" needs a package that is not installed; install it with: {installing(backend)}'
             ) from None
-    number = cpu_count() if workers == -1 else workers
+    number = _processors() if workers == -1 else workers
     if backend == "dask":
         from fairopt.processes.on_dask import cluster_of_dask
 

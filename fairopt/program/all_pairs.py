@@ -89,7 +89,7 @@ class AllPairs(Program):
         program: AllPairs = object.__new__(cls)
         fields: dict[str, Any] = {"name": name, "title": title, "goal": goal, "integral": False, "queue_limits": (), "kept": None}
         fields |= {"users": users, "servers": servers, "resources": resources, "kept_rows": (), "_largest": None}
-        fields |= {"stated": (), "source": None}
+        fields |= {"stated": (), "several_levels": False, "source": None}
         fields |= {"capacities": capacities, "demands": demands, "worths": worths}
         fields |= {"limits": _Rows.of_tables(capacities, demands)}
         for field, value in fields.items():
@@ -109,6 +109,10 @@ class AllPairs(Program):
             raise AttributeError(f"{type(self).__name__} has no {name}")
         object.__setattr__(self, name, made)
         return made
+
+    def with_several_levels(self) -> Program:
+        """Return the same program: it is too large for the linear programs of many levels."""
+        return self
 
     @property
     def n_pairs(self) -> int:

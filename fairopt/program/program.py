@@ -70,6 +70,8 @@ class Program(ShowsItself):
         answer exceeds them (`with_broken`).
     stated : tuple of StatedRow
         The limits that `with_limit` added, as they were given.
+    several_levels : bool
+        Whether a program much like it is known to have several levels that prices prove: engines may be faster or slower for these.
     source : Source or None
         What `fairopt.formulate` made it of (`fairopt.solving.formulation.Source`): `fairopt.solve` needs it.
     """
@@ -89,6 +91,7 @@ class Program(ShowsItself):
     kept: KeptParts | None = None
     kept_rows: tuple[KeptRow, ...] = ()
     stated: tuple[StatedRow, ...] = ()
+    several_levels: bool = False
     source: Any = None
     _largest: FloatArray | None = field(default=None, init=False, repr=False)  # cache of `largest`; `replace` returns a program without it
     _share_limits: Any = field(default=None, init=False, repr=False)  # cache of `fairopt.program.share_limits.ShareLimits.of`
@@ -98,6 +101,12 @@ class Program(ShowsItself):
         program = replace(self, goal=goal)
         for cache in ("_largest", "_share_limits"):
             object.__setattr__(program, cache, getattr(self, cache))
+        return program
+
+    def with_several_levels(self) -> Program:
+        """Return the program with `several_levels`."""
+        program = self.with_goal(self.goal)
+        object.__setattr__(program, "several_levels", True)
         return program
 
     @property

@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,12 +31,13 @@ from fairopt.solving.kept_guarantees import refuse_whole
 from fairopt.solving.posing import Posed, pose
 from fairopt.validation import check_time_limit, check_tolerance, check_whole_number, check_yes_or_no
 
-__all__ = ["best_found", "solve", "without_remarks"]
+__all__ = ["best_found", "much_like", "solve", "without_remarks"]
 
 _MOST_DIGITS = 1_001
 
 log = logging.getLogger(__name__)
-_SAYS: ContextVar[bool] = ContextVar("fairopt.solving.optimum", default=True)
+_SAYS: ContextVar[bool] = ContextVar("fairopt.solving.optimum says", default=True)
+_SEVERAL_LEVELS: ContextVar[bool] = ContextVar("fairopt.solving.optimum knows of several levels", default=False)
 
 
 @contextlib.contextmanager
@@ -46,6 +48,21 @@ def without_remarks() -> Iterator[None]:
         yield
     finally:
         _SAYS.reset(before)
+
+
+@contextlib.contextmanager
+def much_like(allocation: Allocation) -> Iterator[None]:
+    """Solve instances that differ little from that of an allocation, inside of a ``with`` statement, by engines that suit its levels.
+
+    Nothing is said of these instances (`without_remarks`).
+    """
+    proved = sum(level.prices is not None and bool(level.prices.any()) for level in allocation.levels)
+    before = _SEVERAL_LEVELS.set(proved > 1)
+    try:
+        with without_remarks():
+            yield
+    finally:
+        _SEVERAL_LEVELS.reset(before)
 
 
 def solve(
@@ -163,6 +180,8 @@ def solve(
     if integral:
         refuse_whole(instance, chosen)
     posed = pose(instance, question, how, deadline)
+    if _SEVERAL_LEVELS.get():
+        posed = replace(posed, program=posed.program.with_several_levels())
     way = _way(posed, question)
     if deadline.left == 0.0:
         raise deadline.passed({"levels": []})

@@ -64,9 +64,11 @@ class InteriorPoint(Backend):
             return not obstacle_of_tree(program, program.goal_as(TreeFilling))
         if program.goal.has_levels:
             shared = int((program.limits.kinds != LimitKind.TASKS).sum())
-            few_each = pairs <= SETTINGS.pairs_each * len(program.users)
-            large = pairs * shared >= (SETTINGS.size_of_few_each if few_each else SETTINGS.size_of_levels)
-            large &= not (few_each and program.limits.of_kinds(*ACROSS_SERVERS).any())  # a hundred levels: HiGHS takes a third of the time
+            many_levels = program.several_levels or pairs <= SETTINGS.pairs_each * len(program.users)
+            large = pairs * shared >= (SETTINGS.size_of_many_levels if many_levels else SETTINGS.size_of_levels)
+            large &= not (
+                many_levels and program.limits.of_kinds(*ACROSS_SERVERS).any()
+            )  # a hundred levels: HiGHS takes a third of the time
             if large and isinstance(program.goal, Leximin):
                 large = not weights_differ(program.goal.weights[program.members])
         else:

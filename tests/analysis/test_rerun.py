@@ -154,3 +154,23 @@ def test_what_is_no_allocation(tasks: list[list[float]], sharing: str, message: 
     instance = fo.Instance([[9]], [[1], [2]], users=["A", "B"], servers=["pool"])
     with pytest.raises(fo.FairoptError, match=message):
         given(instance, np.array(tasks), sharing)
+
+
+def test_where_several_levels_are_known_highs_answers_again() -> None:
+    """The first answer of a cluster of this size is by the interior point, which takes a path for every level.
+
+    Users of ten servers, and users of ten that have four times as much: two levels. Without the second ten there is one.
+    """
+    rng = np.random.default_rng(0)
+    there = np.arange(200)[:, None] % 2 == np.arange(20) % 2
+    capacities = rng.uniform(50, 100, (20, 2)) * np.where(np.arange(20) % 2, 4.0, 1.0)[:, None]
+    two_levels = fo.Instance(capacities, rng.uniform(0.1, 1, (200, 2)), eligibility=there)
+    one_level = two_levels.replace(eligibility=np.ones((200, 20), bool))
+    for instance, levels, again in ((two_levels, 2, "highs"), (one_level, 1, "interior-point")):
+        allocation = fo.solve(instance, "drfh")
+        assert (allocation.solver, len(allocation.levels)) == ("interior-point", levels)
+        reduced = instance.replace(weights=np.where(np.arange(200) == 7, 0.5, 1.0))
+        found = rerun(allocation, reduced)
+        assert found.solver == again
+        np.testing.assert_allclose(found.tasks_per_user, fo.solve(reduced, "drfh", solver="interior-point").tasks_per_user, rtol=1e-7)
+        assert fo.solve(reduced, "drfh").solver == "interior-point"

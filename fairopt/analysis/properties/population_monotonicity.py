@@ -173,13 +173,13 @@ def _felt(case: Case) -> FloatArray:
     """Return how many other users could lose if each user left, (users,)."""
     losing = _may_lose(case)
     instance = case.instance
-    rows, columns = np.nonzero(instance.eligibility & case.part[:, None])
-    size = instance.n_users + instance.n_servers
-    graph = sp.csr_array((np.ones(rows.size), (rows, columns + instance.n_users)), shape=(size, size))
-    _, group = sp.csgraph.connected_components(graph, directed=False)
     across = instance.shared or instance.limits or instance.rules or instance.is_tree or case.own_rows  # users feel others elsewhere
-    local = case.exact and case.program is not None and not across
-    own: IntArray = group[: instance.n_users].astype(np.int64) if local else np.zeros(instance.n_users, int)
+    own: IntArray = np.zeros(instance.n_users, int)
+    if case.exact and case.program is not None and not across and losing.any():
+        rows, columns = np.nonzero(instance.eligibility & case.part[:, None])
+        size = instance.n_users + instance.n_servers
+        graph = sp.csr_array((np.ones(rows.size), (rows, columns + instance.n_users)), shape=(size, size))
+        own = sp.csgraph.connected_components(graph, directed=False)[1][: instance.n_users].astype(np.int64)
     others: FloatArray = np.bincount(own, weights=losing.astype(float), minlength=int(own.max()) + 1)[own] - losing.astype(float)
     return others
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.optimize
+import scipy
 import scipy.sparse as sp
 
 from fairopt.errors import NoSolution
