@@ -20,7 +20,7 @@ from fairopt.results import result
 from fairopt.show.blocks import GAP, Block, Note
 from fairopt.show.table import Style, Table, words
 from fairopt.validation import check_number_of_workers
-from fairopt.wording import duration, figure, plural
+from fairopt.wording import duration, figure, plural, residual
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,6 +37,15 @@ _VERDICTS: dict[str, tuple[str, Style, str]] = {  # of fairopt.reproduction.repr
     "differs": ("DIFFERS *", "bad", "different UNEXPECTEDLY"),
 }
 
+
+_KINDS = {  # of Row.kind
+    "exact": "what a notion defines, certified",
+    "greedy": "a schedule, one task at a time, which claims no optimum",
+    "approximate": "a paper's approximation of a notion",
+    "cluster": "jobs as clusters schedule them",
+    "memory": "exact, with a memory",
+    "decentralised": "each server acts on its own",
+}
 
 _FIGURES = {"drfh-trace": ("drfh-figure-5", "drfh-figure-6", "drfh-figure-7", "drfh-figure-8"), "psdsf-figure-6": ("psdsf-figure-6",)}
 
@@ -140,6 +149,7 @@ def _blocks(results: Sequence[tuple[Experiment, list[Row]]], seconds: float) -> 
             words("", (row.what for row in rows)),
             words("published", (() if row.published is None else _nested(row.published) for row in rows)),
             words("ours", ((*_nested(row.ours, 4), f"± {figure(row.tolerance, 2)}") if row.mean else _nested(row.ours) for row in rows)),
+            words("kind", (row.kind for row in rows)),
             words("", (word for word, _, _ in verdicts), styles=tuple(style for _, style, _ in verdicts)),
         )
         for note in dict.fromkeys(row.note for row in rows if row.note):
@@ -147,9 +157,20 @@ def _blocks(results: Sequence[tuple[Experiment, list[Row]]], seconds: float) -> 
         yield GAP
     if any(row.mean for _, rows in results for row in rows):
         yield "±: 99.9 % confidence interval of the difference from the published mean, over random trials."
+    yield from _claims([row for _, rows in results for row in rows])
     found = [row.verdict.value for _, rows in results for row in rows]
     parts = [f"{found.count(verdict)} {meaning}" for verdict, (_, _, meaning) in _VERDICTS.items() if verdict in found]
     yield f"{plural(len(found), 'result')}: {', '.join(parts)}; {duration(seconds)}"
+
+
+def _claims(rows: Sequence[Row]) -> Iterator[Block]:
+    """Yield what is claimed of each kind of result, and by how much at most certificates are off."""
+    kinds = {row.kind for row in rows}
+    meant = ". ".join(f"{kind}: {means}" for kind, means in _KINDS.items() if kind in kinds)
+    residuals = [row.residual for row in rows if row.residual is not None]
+    worst = f". Largest relative error of {plural(len(residuals), 'certificate')}: {residual(max(residuals))}" if residuals else ""
+    if meant:
+        yield f"{meant}{worst}."
 
 
 def _nested(values: list[Any], digits: int = 6) -> tuple[str, ...]:

@@ -38,6 +38,7 @@ def soroush_ratio(run: Run) -> Iterator[Row]:
             holds=number == trials["published"],
             as_known=number <= trials["known"] * repetitions,
             differs=trials["differs"],
+            kind="approximate",
         )
 
 

@@ -86,6 +86,7 @@ def memory_rows(run: Run) -> Iterator[Row]:
             ours=ours.round(9).tolist(),
             tolerance=1e-6,
             holds=bool(np.allclose(ours, expected, atol=1e-6)),
+            kind="memory" if "karma" in scheduler or "half_life" in scheduler else "exact",
         )
     trace, cluster = parallel_jobs()
     for name, (known, source) in _BOUNDED.items():
@@ -99,4 +100,5 @@ def memory_rows(run: Run) -> Iterator[Row]:
             ours=[slowdown],
             tolerance=5e-5,
             holds=bool(abs(slowdown - known) <= 5e-5),
+            kind="cluster",
         )

@@ -57,6 +57,7 @@ def psdsf_table_1(run: Run) -> Iterator[Row]:
             mean=False,
             verdict=Verdict.AGREES if agrees else Verdict.KNOWN if known else Verdict.DIFFERS,
             note=" ".join(filter(None, notes)),
+            kind="exact",
         )
 
 

@@ -27,6 +27,7 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.allocation.exact_answer import as_text
+from fairopt.certificate import Certificate
 from fairopt.errors import InvalidInstance, NoSolution, SolverUnavailable, Unsupported
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.fractions import ExactArray, fractions_of
@@ -131,12 +132,16 @@ QUANTITIES: dict[str, Callable[[Instance, Any, Any], Any]] = {
 
 def answer(result: Result, instance: Instance, solver: str | None = None) -> FloatArray:
     """Compute the quantity of a result; ``solver`` names the engine if the result has a notion."""
-    tasks, shares = np.zeros((instance.n_users, instance.n_servers)), np.zeros(instance.n_users)
+    return _computed(result, instance, solver)[0]
+
+
+def _computed(result: Result, instance: Instance, solver: str | None = None) -> tuple[FloatArray, Certificate | None]:
+    """Compute the quantity of a result; return it with the certificate of its allocation, if it has one."""
+    tasks, shares, proof = np.zeros((instance.n_users, instance.n_servers)), np.zeros(instance.n_users), None
     if result.notion is not None or result.algorithm is not None:
         allocation = _allocation(result, instance, **({} if solver is None else {"solver": solver}))
-        tasks, shares = allocation.tasks, allocation.shares
-    found: FloatArray = QUANTITIES[result.quantity](instance, tasks, shares)
-    return found
+        tasks, shares, proof = allocation.tasks, allocation.shares, allocation.certificate
+    return QUANTITIES[result.quantity](instance, tasks, shares), proof
 
 
 def answer_in_fractions(result: Result, instance: Instance) -> ExactArray:
@@ -175,7 +180,7 @@ def _examples(name: str, run: Run) -> Iterator[Row]:
     paper = read(name)
     for result in paper.results:
         try:
-            ours = answer(result, paper.instances[result.instance])
+            ours, proof = _computed(result, paper.instances[result.instance])
         except SolverUnavailable as error:
             yield Row(
                 id=result.id,
@@ -207,6 +212,8 @@ def _examples(name: str, run: Run) -> Iterator[Row]:
             holds=as_published,
             as_known=result.ours is not None and _equal(ours, result.ours, result.tolerance),
             differs=result.differs,
+            kind="" if proof is None else proof.qualifier or "exact",
+            residual=None if proof is None or proof.qualifier else proof.worst,
         )
         yield replace(row, note=row.note or note)
 
@@ -241,6 +248,7 @@ def _pdrf_trials(run: Run) -> Iterator[Row]:
                 holds=abs(ours - mean) <= width,
                 as_known=as_known,
                 differs=setting.get("differs", ""),
+                kind="approximate",
             )
 
 

@@ -70,6 +70,7 @@ def _mean_and_deviation(setting: dict[str, Any], quantity: str, tables: tuple[st
             holds=bool((np.abs(ours - published[which]) <= width).all()),
             as_known=as_known,
             differs=setting.get("differs", ""),
+            kind="greedy",
         )
 
 
@@ -91,6 +92,7 @@ def drfh_figure_4(run: Run) -> Iterator[Row]:
             tolerance=width,
             mean=True,
             holds=bool(abs(values.mean() - published) <= width),
+            kind="greedy",
         )
 
 
@@ -108,10 +110,10 @@ def drfh_placements(run: Run) -> Iterator[Row]:
     trials = study["repetitions"]
     for scheduler, values in zip(study["scheduler"], outcomes.transpose(1, 0, 2), strict=True):
         name, known, published = scheduler["name"], scheduler["ours"], scheduler.get("published")
-        reason = study["differs"] if published else ""
-        yield _study_row(f"{name}: CPU, memory, %", values[:, :2], known[:2], published, reason, trials)
+        reason, kind = study["differs"] if published else "", "greedy" if scheduler.get("options") else "exact"
+        yield _study_row(f"{name}: CPU, memory, %", values[:, :2], known[:2], published, reason, trials, kind)
         if scheduler.get("options"):
-            yield _study_row(f"{name}: least share, %", values[:, 2:], known[2:], None, "", trials)
+            yield _study_row(f"{name}: least share, %", values[:, 2:], known[2:], None, "", trials, kind)
     used = {s["name"]: outcomes[:, j, :2].mean(axis=1) for j, s in enumerate(study["scheduler"])}
     finest = max((name for name in used if name.startswith("slots")), key=lambda name: used[name].mean())
     for better, worse in (("best-fit", "first-fit"), ("first-fit", finest)):
@@ -126,10 +128,13 @@ def drfh_placements(run: Run) -> Iterator[Row]:
             tolerance=width,
             mean=True,
             holds=float(gain.mean()) > width,  # the paper states only the order
+            kind="greedy",
         )
 
 
-def _study_row(what: str, values: FloatArray, known: list[float], published: list[float] | None, differs: str, trials: int) -> Row:
+def _study_row(
+    what: str, values: FloatArray, known: list[float], published: list[float] | None, differs: str, trials: int, kind: str
+) -> Row:
     """Compare means with stored results of fairopt. The published numbers are for other users and only printed."""
     deviation = values.std(axis=0, ddof=1)
     width = np.array([interval(x, s, trials) for x, s in zip(values.T, deviation, strict=True)]) + 0.005
@@ -145,6 +150,7 @@ def _study_row(what: str, values: FloatArray, known: list[float], published: lis
         holds=None if published is None else False,
         as_known=as_known,
         differs=differs,
+        kind=kind,
     )
 
 

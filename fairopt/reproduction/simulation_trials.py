@@ -43,6 +43,7 @@ def drfh_figure_4_over_time(run: Run) -> Iterator[Row]:
             tolerance=width,
             mean=True,
             holds=bool(abs(least.mean() - published) <= width),
+            kind="greedy",
         )
 
 
@@ -80,6 +81,7 @@ def psdsf_figure_6(run: Run) -> Iterator[Row]:
             tolerance=0.05,
             holds=None if published is None else bool(np.allclose(ours, published, atol=0.05)),
             as_known=known is not None and bool(np.allclose(ours, known, atol=0.005)),
+            kind="exact",
         )
     run.draw("psdsf-figure-6", _figure)
     yield from _claims(figure, used)
@@ -137,6 +139,7 @@ def _servers(figure: dict[str, Any]) -> Iterator[Row]:
             holds=bool(np.allclose(ours, setting["published"], atol=0.05)),
             as_known=bool(reason) and not periods.size,
             differs=reason,
+            kind="decentralised",
         )
         if "ours" in entry:
             known = periods.shape == np.shape(entry["ours"]) and bool(np.allclose(periods, entry["ours"], atol=5e-5))
@@ -149,6 +152,7 @@ def _servers(figure: dict[str, Any]) -> Iterator[Row]:
                 tolerance=5e-5,
                 holds=None,
                 as_known=known,
+                kind="decentralised",
             )
 
 
@@ -200,4 +204,5 @@ def _claims(figure: dict[str, Any], used: dict[str, FloatArray]) -> Iterator[Row
             holds=ours >= least - 1e-6,
             as_known=bool(reason) and ours <= figure["bound"],
             differs=reason,
+            kind="exact",
         )

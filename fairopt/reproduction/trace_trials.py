@@ -165,6 +165,7 @@ class _Comparison:
             holds=holds,
             as_known=as_known,
             differs=self.settings["differs"][self.kind.partition("-")[0]],
+            kind="greedy",
         )
 
 

@@ -55,6 +55,11 @@ class Row:
     verdict : Verdict
     note : str
         The reason of a difference.
+    kind : str
+        What is claimed of ours: "exact", "greedy" or "approximate" of allocations, "cluster", "memory" or
+        "decentralised" of simulations (`fairopt.simulation.schedulers.KINDS`); "" where it is no allocation.
+    residual : float or None
+        The largest relative error by which an exact allocation is proved; None: several allocations, or nothing is proved.
     """
 
     id: str
@@ -66,6 +71,8 @@ class Row:
     mean: bool
     verdict: Verdict
     note: str = ""
+    kind: str = ""
+    residual: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +115,8 @@ def compared(
     holds: bool | None,
     as_known: bool = False,
     differs: str = "",
+    kind: str = "",
+    residual: float | None = None,
 ) -> Row:
     """Return the row of a result, with its verdict.
 
@@ -119,6 +128,8 @@ def compared(
         Whether the result equals the stored result of fairopt; read only if it does not agree with the paper.
     differs : str
         The reason of a known difference; printed below the table if the result differs.
+    kind, residual
+        As in the row.
 
     >>> compared("a", "tasks", "table I", published=[3], ours=[4], tolerance=0.5, holds=False, as_known=True, differs="A tie.").note
     'A tie.'
@@ -130,7 +141,7 @@ def compared(
     else:
         verdict = Verdict.DIFFERS
     note = {Verdict.KNOWN: differs, Verdict.DIFFERS: "Unexpected: please report it."}.get(verdict, "")
-    return Row(id, what, citation, published, ours, tolerance, mean, verdict, note)
+    return Row(id, what, citation, published, ours, tolerance, mean, verdict, note, kind, residual)
 
 
 def sample(trial: Callable[[np.random.Generator], FloatArray], name: str, trials: int, run: Run, batch_size: int = _BATCH) -> FloatArray:

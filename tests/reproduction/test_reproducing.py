@@ -306,6 +306,19 @@ def test_a_reason_does_not_excuse_another_number(known: list[float] | None, monk
     assert row.note == "Unexpected: please report it."
 
 
+def test_each_result_says_what_it_claims() -> None:
+    """Exact ones have a certificate; a schedule and an approximation have none; what is no allocation claims nothing."""
+    rows = {row.id: row for _, found in reproduce(["drf", "psdsf", "metaopt", "pdrf"]) for row in found}
+    kinds = {name: row.kind for name, row in rows.items()}
+    assert [kinds[name] for name in ("drf-example", "drf-algorithm-1", "psdsf-table-3")] == ["exact", "greedy", ""]
+    assert {kinds[name] for name in kinds if name.startswith("pdrf")} == {"approximate", "greedy"}
+    assert all((row.residual is not None) == (row.kind == "exact") for row in rows.values())
+    assert max(row.residual for row in rows.values() if row.residual is not None) < 1e-8
+    printed = " ".join(run("drf").stdout.split())
+    assert "exact: what a notion defines, certified. greedy: a schedule, one task at a time, which claims no optimum." in printed
+    assert "Largest relative error of 1 certificate: " in printed
+
+
 def test_what_is_not_installed_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest is; nothing that was not run counts as reproduced."""
     monkeypatch.setattr(fo.SOLVERS["pyomo"], "available", classmethod(lambda cls: False))

@@ -223,6 +223,10 @@ KINDS: dict[str, Schema] = {
                                     "mean": flag("Is it a mean of random trials?"),
                                     "verdict": text("Do they agree?"),
                                     "note": text("The reason of a difference."),
+                                    "kind": text(
+                                        "What ours claims: exact, greedy, approximate, cluster, memory, decentralised, or nothing."
+                                    ),
+                                    "residual": nullable(number("The largest relative error of the certificate of ours.", "fraction")),
                                 },
                             ),
                             "Its results.",
