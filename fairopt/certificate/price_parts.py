@@ -18,6 +18,7 @@ import numpy as np
 
 from fairopt.instance import FloatArray, IntArray
 from fairopt.program import Limits
+from fairopt.program.components import components
 
 __all__ = ["EPSILON", "PriceParts"]
 
@@ -66,22 +67,7 @@ class PriceParts:
         users, rows, taken = self._taken
         linked = (prices[rows] != 0) & (taken > link)
         users = prices.size + users[linked]
-        part = _connected(rows[linked], users, prices.size + self.n_users)
+        part = components(rows[linked], users, prices.size + self.n_users)
         of_node = np.full(part.size, -1)
         of_node[users] = part[users]
         return part[: prices.size], of_node[prices.size :]
-
-
-def _connected(one: IntArray, other: IntArray, size: int) -> IntArray:
-    """Return the component of each of ``size`` nodes, named by its lowest node; links join ``one`` and ``other``.
-
-    SciPy's graphs load its linear algebra, which takes longer than most proofs.
-    """
-    part = np.arange(size)
-    while (apart := part[one] != part[other]).any():
-        one, other = one[apart], other[apart]
-        low, high = np.minimum(part[one], part[other]), np.maximum(part[one], part[other])
-        np.minimum.at(part, high, low)  # the lowest nodes of components are joined, and then everybody follows
-        while (part[part] != part).any():
-            part = part[part]
-    return part

@@ -64,11 +64,11 @@ class InteriorPoint(Backend):
             return not obstacle_of_tree(program, program.goal_as(TreeFilling))
         if program.goal.has_levels:
             shared = int((program.limits.kinds != LimitKind.TASKS).sum())
-            many_levels = program.several_levels or pairs <= SETTINGS.pairs_each * len(program.users)
+            users, servers = len(program.users), len(program.servers)
+            few_each = program.several_levels or pairs <= SETTINGS.pairs_each * users
+            many_levels = few_each or (not program.goal.is_equal and pairs <= SETTINGS.part_each * users * servers)
             large = pairs * shared >= (SETTINGS.size_of_many_levels if many_levels else SETTINGS.size_of_levels)
-            large &= not (
-                many_levels and program.limits.of_kinds(*ACROSS_SERVERS).any()
-            )  # a hundred levels: HiGHS takes a third of the time
+            large &= not (few_each and program.limits.of_kinds(*ACROSS_SERVERS).any())  # a hundred levels: HiGHS takes a third of the time
             if large and isinstance(program.goal, Leximin):
                 large = not weights_differ(program.goal.weights[program.members])
         else:

@@ -18,8 +18,9 @@ class Settings:
 
     # When the engine comes before HiGHS: pairs, and pairs times limits of servers.
     size_of_levels: int = 50_000  # in general
-    size_of_many_levels: int = 300_000  # where there are many levels, as is known of a program like it, or as users have few servers
-    pairs_each: int = 3  # few servers of a user
+    size_of_many_levels: int = 300_000  # where there are many levels, as is known of a program like it, or as users have some servers only:
+    pairs_each: int = 3  # a user so many, which are few,
+    part_each: float = 0.5  # or at most this part of all
     most_spread: float = 1e4  # of the weights of a leximin: beyond, a gap of rounding does not prove that the lightest users cannot rise
     sizes_of_totals: tuple[tuple[int, int], ...] = ((20_000, 30), (2_000, 100))  # so many pairs, and so many for each limit: one of these
     pairs_of_trees: int = 3_000

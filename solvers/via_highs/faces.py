@@ -14,9 +14,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray
+from fairopt.program.components import components
+from fairopt.program.sparse_rows import selected
 from fairopt.solvers.leximin.levels import Course
 from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.settings import SETTINGS
@@ -89,11 +90,13 @@ def narrowed(problem: LevelProblem, closed: BoolArray, course: Course, x: FloatA
 def _near(problem: LevelProblem, left: BoolArray, rising: BoolArray) -> BoolArray:
     """Return which of the columns that are left belong to users who rise, or share limits with them, also through others, (columns,)."""
     kept = np.flatnonzero(left)
-    matrix = problem.program.limits.matrix[problem.rows][:, problem.columns[kept]].tocoo()
-    n = rising.size
-    node = n + matrix.row
-    edges = sp.coo_array((np.ones(node.size), (problem.users[kept][matrix.col], node)), shape=(n + problem.rows.size,) * 2)
-    group = sp.csgraph.connected_components(edges, directed=False)[1]
+    matrix = selected(problem.program.limits.matrix, problem.rows)
+    place = np.full(matrix.shape[1], -1)
+    place[problem.columns[kept]] = kept
+    column = place[matrix.indices]
+    row, n = np.repeat(np.arange(problem.rows.size), np.diff(matrix.indptr)), rising.size
+    there = column >= 0
+    group = components(problem.users[column[there]], n + row[there], n + problem.rows.size)
     near = np.zeros(left.size, bool)
     near[kept] = np.isin(group[problem.users[kept]], group[:n][rising])
     return near

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from instances import demands_with_zeros, few_servers_each
@@ -17,7 +16,6 @@ from strategies import instances
 import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.certificate import levels as level_proof
-from fairopt.certificate.price_parts import _connected
 from fairopt.instance.tolerances import CERTIFIED
 from fairopt.program import Leximin, Program, Solution, Stage
 from fairopt.solvers import candidates
@@ -329,18 +327,3 @@ def test_everybody_is_settled_once(twice: bool) -> None:
     last = solution.stages[-1]
     again = last if twice else replace(last, users=last.users[:0])
     assert certify(program, replace(solution, stages=(*solution.stages, again))).worst == float("inf")
-
-
-@given(
-    st.integers(1, 30).flatmap(
-        lambda size: st.tuples(st.just(size), st.lists(st.tuples(st.integers(0, size - 1), st.integers(0, size - 1)), max_size=40))
-    )
-)
-def test_what_is_linked_is_one_part(graph: tuple[int, list[tuple[int, int]]]) -> None:
-    """SciPy finds the same components."""
-    size, links = graph
-    one, other = np.array(links, np.int64).reshape(-1, 2).T
-    number, wanted = sp.csgraph.connected_components(sp.coo_array((np.ones(one.size), (one, other)), (size, size)), directed=False)
-    part = _connected(one, other, size)
-    assert np.unique(part).size == number
-    assert np.unique(np.stack([part, wanted]), axis=1).shape[1] == number
