@@ -59,12 +59,12 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import DIGITS, NOISE, TINY
 from fairopt.program import Program
 
-__all__ = ["LevelProofs"]
+__all__ = ["CLEAR", "CLOSED", "PROVED", "LevelProofs"]
 
-_CLOSED = 0.01  # fraction of a level, or of a limit, below which an amount that lower levels allow is negligible
-_PROVED = 1e-9  # a residual that needs no other prices
+CLOSED = 0.01  # fraction of a level, or of a limit, below which an amount that lower levels allow is negligible
+PROVED = 1e-9  # a residual that needs no other prices
 _SUMS = 4  # at most: with the prices of one level, pairs that another one has closed can be worth more than they cost
-_CLEAR = 1e-9  # fraction of a pair's cost that is more than rounding
+CLEAR = 1e-9  # fraction of a pair's cost that is more than rounding
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,13 +200,13 @@ class LevelProofs:
             There are no levels above it, so its implications for them are not computed.
         """
         scale = np.maximum(self.levels, size)
-        closed = self.most[0] * self.per_level <= _CLOSED * scale[self.users]
-        level = _Level(settled, rising, target, rate, size, rising & (rate > 0), closed, self.most[2] <= _CLOSED * scale)
+        closed = self.most[0] * self.per_level <= CLOSED * scale[self.users]
+        level = _Level(settled, rising, target, rate, size, rising & (rate > 0), closed, self.most[2] <= CLOSED * scale)
         unit = max(float(np.abs(proof).max(initial=0.0)), TINY)  # it does not matter
         given = proof / unit
         prices = given if is_last else self.parts.without_noise(given)  # noise of the last level matters to none above it
         found = self._evaluate_prices(prices, level)
-        if found is None or found.fairness > _PROVED:
+        if found is None or found.fairness > PROVED:
             second = self.parts.without_noise(given) if is_last else given
             other = self._evaluate_prices(second, level) if second is not prices else None
             if other is not None and (found is None or other.fairness < found.fairness):
@@ -216,7 +216,7 @@ class LevelProofs:
         optimality, fairness, best = found.optimality, found.fairness, found
         last: _Evaluation | None = found
         for _ in range(_SUMS):
-            if last is None or not (fairness > _PROVED and last.charged > last.own):
+            if last is None or not (fairness > PROVED and last.charged > last.own):
                 break
             last = self._evaluate_prices(self._with_lower_levels(last.prices, level), level)
             if last is not None and last.fairness < fairness:
@@ -228,7 +228,7 @@ class LevelProofs:
             self.settled_at[settled] = len(self.totals)
             stay = ~level.climbs
             stay[settled] = True
-            dear = np.where(found.dear <= _CLEAR * found.paid, 0.0, found.dear)
+            dear = np.where(found.dear <= CLEAR * found.paid, 0.0, found.dear)
             self._update_bounds(real, EPSILON * found.spent, [dear, found.positive, np.maximum(found.q, 0.0) * stay])
             self.prices.append((proof, unit) if best.prices is given else (best.prices, 1.0))
         return optimality, fairness
@@ -239,7 +239,7 @@ class LevelProofs:
         rising, target, size, closed, climbs = level.rising, level.target, level.size, level.closed, level.climbs
         below_0 = bool(prices.min(initial=0.0) < 0)  # rare; much of the code below serves only prices below 0
         if below_0:
-            prices = np.where(self.most[1] > _CLOSED * bounds, np.maximum(prices, 0.0), prices)
+            prices = np.where(self.most[1] > CLOSED * bounds, np.maximum(prices, 0.0), prices)
         cost = np.asarray(self.by_column @ prices)
         paid = np.asarray(self.by_column @ np.abs(prices)) if below_0 else cost
         below_0 = below_0 or bool(cost.min(initial=0.0) < 0)

@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from fairopt.certificate.levels import LevelProofs
+from fairopt.certificate.plain_levels import plain_gaps
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import DIGITS, FITS
 from fairopt.program import Equalize, Leximin, Program, Solution, Stage
@@ -26,7 +27,7 @@ OfLevel: TypeAlias = Callable[[LevelProofs, Stage, FloatArray, bool], tuple[floa
 def level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -> tuple[float, float]:
     """Return the worst optimality and fairness residuals over all levels."""
     if not goal.is_equal:
-        return stage_gaps(program, solution, _level)
+        return stage_gaps(program, solution, _level, plain=True)
     optimality, fairness = stage_gaps(program, solution, lambda *level: (_level(*level)[0], 0.0))
     levels = program.per_user(solution.x * program.worth)
     spread = levels[program.per_user(program.largest()) > 0]
@@ -35,11 +36,17 @@ def level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -
 
 
 def stage_gaps(
-    program: Program, solution: Solution, of_level: OfLevel, value_of: Callable[[FloatArray], FloatArray] | None = None
+    program: Program,
+    solution: Solution,
+    of_level: OfLevel,
+    value_of: Callable[[FloatArray], FloatArray] | None = None,
+    *,
+    plain: bool = False,
 ) -> tuple[float, float]:
     """Return the worst residuals over all stages, from the lowest; inf where somebody is settled by none of them, or by two.
 
-    Values of stages are U[n] / phi[n], or what ``value_of`` makes of these, (users,).
+    Values of stages are U[n] / phi[n], or what ``value_of`` makes of these, (users,). ``plain``: all who rise rise together from 0, and the
+    plain proofs of all levels at once may do.
     """
     per_level = program.worth
     levels = program.per_user(solution.x * per_level)
@@ -57,9 +64,14 @@ def stage_gaps(
     if not solution.stages:
         return 0.0, 0.0
     uncertainty = np.where(complete, np.maximum(np.abs(np.where(open_to, cap, 0.0) - levels) - DIGITS * levels, 0.0), 0.0)
+    stages = sorted(solution.stages, key=lambda stage: stage.value)
+    if plain:
+        with np.errstate(all="ignore"):  # what is no number proves nothing
+            found = plain_gaps(program, solution.x, levels, value, uncertainty, stages)
+        if found is not None:
+            return found
     proofs = LevelProofs(program, per_level, solution.x, levels, uncertainty)
     optimality = fairness = 0.0
-    stages = sorted(solution.stages, key=lambda stage: stage.value)
     for stage in stages:
         with np.errstate(over="ignore", invalid="ignore"):  # an overflow proves nothing
             optimality_of, fairness_of = of_level(proofs, stage, value, stage is stages[-1])

@@ -169,8 +169,9 @@ class _Regions:
         NotConverged
             There are none.
         """
-        now, x = self._settled(course, level), np.where(self.faces.open, 0.0, self.faces.x)
+        now = self._settled(course, level)
         kept = self.faces.open & (now.start > 0)[self.scaled.user]
+        x, kept = self._placed_by_last(now, kept)
         if kept.any():
             pairs, face = self.faces.next(now, 0.0, kept)
             point = place(pairs.scaled, face.bounds, face.course.start, self.deadline)
@@ -180,6 +181,25 @@ class _Regions:
                 raise NotConverged(f"the levels of the regions cannot be had at once, but for {1 - point.t:.1e}")
             x[kept] = point.x
         return self.scaled.tasks(x)
+
+    def _placed_by_last(self, now: Course, kept: BoolArray) -> tuple[FloatArray, BoolArray]:
+        """Return the tasks that are placed already, and which of the ``kept`` pairs are left to place, (pairs,).
+
+        A path of all that was left ends with the levels of all its users. So do those of them who share no server with others.
+        """
+        scaled, faces = self.scaled, self.faces
+        x, mine = np.where(faces.open, 0.0, faces.x), np.zeros(kept.size, bool)
+        mine[faces.pair] = kept[faces.pair]
+        others = kept & ~mine
+        apart = not any(np.isin(of[others], of[mine]).any() for of in (scaled.user, scaled.server))
+        if not mine.any() or not apart or scaled.across.shape[0]:
+            return x, kept
+        there = np.where(mine, faces.x, x)
+        users, servers = np.unique(scaled.user[mine]), np.unique(scaled.server[mine])
+        lacks = np.abs(scaled.sum_by_user(scaled.W * there)[users] / now.start[users] - 1).max()
+        over = scaled.use(there)[:, servers].max() - 1
+        log.info("levels of %d users that the last path leaves, but for %.1e", users.size, max(lacks, over))
+        return (there, others) if max(lacks, over) <= SETTINGS.exact_placing else (x, kept)
 
     @property
     def known(self) -> list[Region]:

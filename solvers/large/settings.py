@@ -64,12 +64,12 @@ class Settings:
     large: float = 0.3  # part of the open pairs from which on a region is no smaller than the whole
     below: float = 0.95  # of an expected level: lower caps are settled beforehand
     begin: float = 0.9  # a path begins where those who rise have this part of the last level,
-    nearly: float = 0.999  # and all have this part of theirs
+    nearly: float = 0.9  # and all have this part of theirs
     good: float = 1e-12  # an error with which later levels can live: else the path is tried from another beginning
     together: float = 1e-9  # relative: by how much the levels may fail to be had at once
     lower: float = 1e-8  # relative: by how much a level may be lower than one before it, as each may be off by a digit less
     starts: int = 6  # at most; the last one goes on where levels do not ascend
-    exact_placing: float = 1e-10  # to which the path is followed to its end
+    exact_placing: float = 1e-10  # to which the path is followed to its end, and to which levels may be placed already
     steps_of_placing: int = 30  # to a point that is only enough
     groups_of_rough: int = 300  # of users, at least, as far as there are as many
     server_groups_of_rough: int = 120  # the same of servers

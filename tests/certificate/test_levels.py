@@ -61,7 +61,7 @@ def test_what_the_levels_below_leave_is_what_proves_them(monkeypatch: pytest.Mon
     program = of_many_levels(100, 15, 0)
     solution = by("interior-point", program)
     assert certify(program, solution).worst <= 1e-10
-    monkeypatch.setattr(level_proof, "_CLOSED", 0.0)
+    monkeypatch.setattr(level_proof, "CLOSED", 0.0)
     assert certify(program, solution).worst > 1e-3
 
 
@@ -78,7 +78,7 @@ def test_prices_of_the_levels_below_prove_who_pays_little(seed: int, monkeypatch
     told = replace(solution, stages=tuple(stages))
     proved = certify(program, told).worst
     assert proved <= 1e-9
-    monkeypatch.setattr(level_proof, "_PROVED", np.inf)
+    monkeypatch.setattr(level_proof, "PROVED", np.inf)
     assert certify(program, told).worst > 5 * proved
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from fairopt.solvers.backend import Deadline
 from fairopt.solvers.large import regions
 from fairopt.solvers.large.placing import place
 from fairopt.solvers.large.regions import regions_of, solve_in_regions
+from fairopt.solvers.large.settings import SETTINGS
 from fairopt.solvers.structure.scaling import ScaledProgram
 
 NEVER = Deadline(None)
@@ -111,7 +113,30 @@ def test_levels_that_nobody_can_have_at_once_are_no_answer(part: float, monkeypa
     exact = by_highs(program)
     assert by_regions(program, exact) is not None
     monkeypatch.setattr(regions, "place", lambda *given: replace(place(*given), t=part))
+    monkeypatch.setattr(regions._Regions, "_placed_by_last", lambda own, _, kept: (np.where(own.faces.open, 0.0, own.faces.x), kept))
     assert by_regions(program, exact) is None
+
+
+def test_whom_the_last_path_leaves_at_their_levels_is_not_placed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last path is about all that is left, so that no program places anybody; were its levels off, one would place everybody."""
+    program = fo.formulate(instance_in_zones(120, 24, 6, 0), "drfh")
+    exact = by_highs(program)
+    to_the_end: list[int] = []
+
+    def counted(*given: Any) -> Any:
+        to_the_end.extend([given[0].n_users] if len(given) == 4 else [])  # without a part that is enough
+        return place(*given)
+
+    monkeypatch.setattr(regions, "place", counted)
+    again = by_regions(program, exact)
+    assert again is not None
+    assert certify(program, again).worst <= 1e-9
+    assert to_the_end == []
+    monkeypatch.setattr(regions, "SETTINGS", replace(SETTINGS, exact_placing=-1.0))
+    placed = by_regions(program, exact)
+    assert placed is not None
+    assert len(to_the_end) == 1
+    np.testing.assert_allclose(tasks(program, again), tasks(program, placed), rtol=1e-9)
 
 
 def test_the_servers_of_a_region_are_those_with_a_price() -> None:
