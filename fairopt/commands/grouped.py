@@ -1,5 +1,7 @@
 """Options that belong together are one parameter of a command: a dataclass, whose fields are the options.
 
+A class attribute ``panel`` names the panel of the help in which they are.
+
 >>> from dataclasses import dataclass
 >>> @dataclass(frozen=True)
 ... class Solver:
@@ -19,16 +21,29 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import fields, is_dataclass
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
+
+from typer.models import OptionInfo
 
 __all__ = ["options_of", "spread"]
 
 
 def options_of(group: type) -> dict[str, Any]:
-    """Return the types of the options of a group, as typer reads them, by name."""
+    """Return the types of the options of a group, as typer reads them, by name; in the ``panel`` of the group, if it has one."""
     hints = get_type_hints(group, include_extras=True)
-    return {field.name: hints[field.name] for field in fields(group)}
+    panel = getattr(group, "panel", None)
+    return {field.name: hints[field.name] if panel is None else _in_panel(hints[field.name], panel) for field in fields(group)}
+
+
+def _in_panel(kind: Any, panel: str) -> Any:
+    """Return the type of an option in a panel of the help; its declaration, which other groups may share, stays as it is."""
+    marks = [copy(mark) for mark in kind.__metadata__]
+    for mark in marks:
+        if isinstance(mark, OptionInfo):
+            mark.rich_help_panel = panel
+    return Annotated[(kind.__origin__, *marks)]
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 import typer
@@ -41,6 +42,32 @@ __all__ = ["history"]
 By = Literal["owner", "queue", "limit", "hour", "window", "time", "worst", "job"]
 
 
+@dataclass(frozen=True)
+class OfScheduler:
+    """What a scheduler says of its cluster; ``vars`` of it are arguments of `fairopt.history`."""
+
+    panel: ClassVar[str] = "The cluster, as its scheduler describes it"
+
+    nodes: Annotated[
+        Path | None,
+        typer.Option(
+            "--nodes",
+            metavar="FILE",
+            help="Instead of --cluster: scontrol show nodes for a log of sacct, pbsnodes -a -F json for PBS, condor_status -json for "
+            "HTCondor.",
+        ),
+    ] = None
+    associations: Annotated[
+        Path | None,
+        typer.Option(
+            "--associations",
+            metavar="FILE",
+            help="sacctmgr -P show assoc tree: accounts, shares, limits. With --cluster, of those that the file does not list.",
+        ),
+    ] = None
+    licenses: Annotated[Path | None, typer.Option("--licenses", metavar="FILE", help="With --nodes: scontrol show licenses.")] = None
+
+
 def history(
     log: Annotated[
         list[Path],
@@ -55,24 +82,7 @@ def history(
         Path | None,
         typer.Option("--cluster", metavar="FILE", help="The servers, and the weights and queues of owners: an instance file."),
     ] = None,
-    nodes: Annotated[
-        Path | None,
-        typer.Option(
-            "--nodes",
-            metavar="FILE",
-            help="Instead of --cluster: scontrol show nodes for a log of sacct, pbsnodes -a -F json for PBS, condor_status -json for "
-            "HTCondor.",
-        ),
-    ] = None,
-    associations: Annotated[
-        Path | None,
-        typer.Option(
-            "--associations",
-            metavar="FILE",
-            help="sacctmgr -P show assoc tree: accounts, shares, limits. With --cluster, of those that the file does not list.",
-        ),
-    ] = None,
-    licenses: Annotated[Path | None, typer.Option("--licenses", metavar="FILE", help="With --nodes: scontrol show licenses.")] = None,
+    exports: OfScheduler = OfScheduler(),
     notion: Annotated[
         str,
         typer.Option(
@@ -193,9 +203,7 @@ def history(
             log if len(log) > 1 else log[0],
             cluster,
             shares.of(notion),
-            nodes=nodes,
-            associations=associations,
-            licenses=licenses,
+            **vars(exports),
             windows=periods,
             every=every,
             moments="all" if moments == "all" else None if moments is None else int(moments),

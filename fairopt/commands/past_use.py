@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
@@ -12,12 +12,12 @@ from fairopt.commands.retired import warn_retired
 
 __all__ = ["PastUse"]
 
-_PANEL = "What owners had used before"
-
 
 @dataclass(frozen=True)
 class PastUse:
     """The use of owners before the jobs that are looked at, and the unit in which it is counted."""
+
+    panel: ClassVar[str] = "What owners had used before"
 
     usage: Annotated[
         Path | None,
@@ -25,7 +25,6 @@ class PastUse:
             metavar="FILE",
             help="What owners had used before, for schedulers with a memory: sshare -a -l -P, condor_userprio -allusers (.txt), or a table "
             "with the columns name and usage (seconds of billing, faded), or usage_0, usage_1 ... by window.",
-            rich_help_panel=_PANEL,
         ),
     ] = None
     billing: Annotated[
@@ -34,7 +33,6 @@ class PastUse:
             metavar="WEIGHTS",
             help="What a task is billed a second, in which usage is counted: cpu=1,gres/gpu=8, or max:cpu=1,gpu=8 for the largest. Default "
             "with --usage: the cores.",
-            rich_help_panel=_PANEL,
         ),
     ] = None
     partitions: Annotated[
@@ -43,7 +41,6 @@ class PastUse:
             "--partitions",
             metavar="FILE",
             help="What a task is billed, as scontrol show partitions (text) states it.",
-            rich_help_panel=_PANEL,
         ),
     ] = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import typer
 
@@ -14,12 +14,12 @@ from fairopt.registry import words as parts
 
 __all__ = ["Counted", "Shares"]
 
-_OF_QUEUES, _OF_COUNTING = "Queues", "What counts"
-
 
 @dataclass(frozen=True)
 class Counted:
     """Which resources count in a share, and how often."""
+
+    panel: ClassVar[str] = "How shares are counted"
 
     resource_weights: Annotated[
         str | None,
@@ -28,7 +28,6 @@ class Counted:
             metavar="NAME=N,...",
             help="How often resources count in the shares of drf, drfh and asset, and in dominant shares of queues, as in gpu=4,cpu=0. A "
             "resource that is not named counts once.",
-            rich_help_panel=_OF_COUNTING,
         ),
     ] = None
     only: Annotated[
@@ -37,7 +36,6 @@ class Counted:
             "--only",
             metavar="NAME,...",
             help="Count only these resources in such shares. Users who demand none of them come after all others.",
-            rich_help_panel=_OF_COUNTING,
         ),
     ] = None
 
@@ -64,7 +62,6 @@ class Shares(Counted):
             "--guarantees",
             help="How capacity beyond guarantees is divided. surplus (default): it is added to the guarantees, by weight. clamp: "
             "guarantees count toward the share by weight, so a queue whose guarantee exceeds its share waits for the others.",
-            rich_help_panel=_OF_QUEUES,
         ),
     ] = None
     queue_share: Annotated[
@@ -73,7 +70,6 @@ class Shares(Counted):
             "--queue-share",
             help="Share of a queue. dominant (default for drf and drfh): the dominant share of everything its users hold. sum (default for "
             "the others): the sum of its users' shares.",
-            rich_help_panel=_OF_QUEUES,
         ),
     ] = None
 

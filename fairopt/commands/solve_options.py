@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import typer
 
@@ -17,12 +17,12 @@ from fairopt.commands.solver_options import SolverOptions, read_solver_options
 
 __all__ = ["HowSolved", "OfNotions", "Pictures"]
 
-_OF_NOTIONS = "Options of some notions"
-
 
 @dataclass(frozen=True)
 class OfNotions:
     """What some notions take, beside the notion; also written in its name, as in ``--notion proportional:alpha=2``."""
+
+    panel: ClassVar[str] = "Options of some notions"
 
     formulation: Annotated[
         str | None,
@@ -30,7 +30,6 @@ class OfNotions:
             metavar="WORD",
             help="For drfh: leximin (default), or equalize (one LP that gives everybody the same share). For psdsf: equilibrium (default), "
             "or market (the convex program of time division).",
-            rich_help_panel=_OF_NOTIONS,
         ),
     ] = None
     utility: Annotated[
@@ -38,7 +37,6 @@ class OfNotions:
         typer.Option(
             metavar="FILE",
             help="For max-min, proportional: value of a task on each server: a column user, then a column for each server.",
-            rich_help_panel=_OF_NOTIONS,
         ),
     ] = None
     alpha: Annotated[
@@ -46,19 +44,17 @@ class OfNotions:
         typer.Option(
             metavar="NUMBER",
             help="For proportional: 0 maximises the total, 1 (default) is proportional fairness, larger values favour small shares more.",
-            rich_help_panel=_OF_NOTIONS,
         ),
     ] = None
     beta: Annotated[
         float | None,
-        typer.Option(metavar="NUMBER", help="For fds, gfj: aversion to inequality, > 0. Default: 2.", rich_help_panel=_OF_NOTIONS),
+        typer.Option(metavar="NUMBER", help="For fds, gfj: aversion to inequality, > 0. Default: 2."),
     ] = None
     lam: Annotated[
         float | None,
         typer.Option(
             metavar="NUMBER",
             help="For fds, gfj: lambda, the weight of the total. Default: 2 (1 - beta) / beta.",
-            rich_help_panel=_OF_NOTIONS,
         ),
     ] = None
     prefer: Annotated[
@@ -67,23 +63,21 @@ class OfNotions:
             metavar="FILE",
             help="For bbf, psdsf: of all fair allocations, choose the one with the largest weighted number of tasks, with the weights of "
             "this table (columns user, weight). Of the highest utilization: --notion bbf:prefer=utilization.",
-            rich_help_panel=_OF_NOTIONS,
         ),
     ] = None
     order: Annotated[
         Literal["sequential", "random", "asynchronous"] | None,
-        typer.Option(help="For psdsf: how servers take turns. Default: sequential.", rich_help_panel=_OF_NOTIONS),
+        typer.Option(help="For psdsf: how servers take turns. Default: sequential."),
     ] = None
     seed: Annotated[
         int | None,
-        typer.Option(metavar="N", help="For psdsf: seed of the orders random and asynchronous. Default: 0.", rich_help_panel=_OF_NOTIONS),
+        typer.Option(metavar="N", help="For psdsf: seed of the orders random and asynchronous. Default: 0."),
     ] = None
     delay: Annotated[
         int | None,
         typer.Option(
             metavar="N",
             help="For psdsf, asynchronous: act on information up to N steps old. Default: 0.",
-            rich_help_panel=_OF_NOTIONS,
         ),
     ] = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
@@ -14,7 +14,7 @@ from fairopt.commands import completion
 from fairopt.commands.forms import Form, table_form
 from fairopt.commands.options import words
 from fairopt.commands.outputs import Written
-from fairopt.commands.traces import GANGS, LENIENT
+from fairopt.commands.traces import Gangs, Lenient
 from fairopt.formats.results import Kind
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["OfSimulations", "Paper"]
 
-_OF_SIMULATIONS, _OF_PAPER = "With --simulate", "The table, for a paper"
 _FOR_READERS = ("tex", "md", "html")  # endings of tables with means and errors as text
 
 
@@ -30,13 +29,14 @@ _FOR_READERS = ("tex", "md", "html")  # endings of tables with means and errors 
 class OfSimulations:
     """What is simulated, instead of instances that are solved."""
 
+    panel: ClassVar[str] = "With --simulate"
+
     simulate: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="FILE",
             help="Simulate the jobs of this file instead, as fairopt simulate does, on each --cluster under each of --schedulers. Can be "
             "repeated.",
-            rich_help_panel=_OF_SIMULATIONS,
         ),
     ] = None
     cluster: Annotated[
@@ -44,7 +44,6 @@ class OfSimulations:
         typer.Option(
             metavar="FILE",
             help="With --simulate: the servers, and the weights of users: an instance file. Can be repeated.",
-            rich_help_panel=_OF_SIMULATIONS,
         ),
     ] = None
     schedulers: Annotated[
@@ -53,20 +52,21 @@ class OfSimulations:
             metavar="ID,...",
             autocompletion=completion.listed_simulated,
             help="With --simulate: schedulers with their memory, such as backfill, fairtree:half_life=7d. See: fairopt schedulers.",
-            rich_help_panel=_OF_SIMULATIONS,
         ),
     ] = ""
     until: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", help="With --simulate: stop each simulation at this time.", rich_help_panel=_OF_SIMULATIONS),
+        typer.Option(metavar="SECONDS", help="With --simulate: stop each simulation at this time."),
     ] = None
-    gangs: Annotated[bool, typer.Option("--gangs", help=GANGS, rich_help_panel=_OF_SIMULATIONS)] = False
-    lenient: Annotated[bool, typer.Option("--lenient", help=LENIENT, rich_help_panel=_OF_SIMULATIONS)] = False
+    gangs: Gangs = False
+    lenient: Lenient = False
 
 
 @dataclass(frozen=True)
 class Paper:
     """The table of means as a paper prints it: which columns, how many digits, which errors, compared with what, and under which names."""
+
+    panel: ClassVar[str] = "The table, for a paper"
 
     table: Annotated[
         Path | None,
@@ -74,7 +74,6 @@ class Paper:
             metavar="FILE",
             help="Also write a table: .tex (with booktabs), .md or .html for a paper, as 399 ± 12; .csv, .parquet or .xlsx for programs, "
             "with the error in a column of its own.",
-            rich_help_panel=_OF_PAPER,
         ),
         Written(),
     ] = None
@@ -84,7 +83,6 @@ class Paper:
             metavar="NAME,...",
             help="Columns of the table: tasks, min-share, efficiency, price-of-fairness, jain, envy, regret-level, regret-worst, seconds, "
             "use, or one resource.",
-            rich_help_panel=_OF_PAPER,
         ),
     ] = None
     digits: Annotated[
@@ -95,14 +93,12 @@ class Paper:
             min=1,
             max=15,
             help="Significant digits of each mean. Default: two digits of the error.",
-            rich_help_panel=_OF_PAPER,
         ),
     ] = None
     interval: Annotated[
         Literal["se", "sd", "ci95"],
         typer.Option(
             help="What ± is: the standard error, the standard deviation, or the 95 % confidence interval (Student's t).",
-            rich_help_panel=_OF_PAPER,
         ),
     ] = "se"
     reference: Annotated[
@@ -111,7 +107,6 @@ class Paper:
             metavar="ID",
             help="Notion or schedule against which the others are measured: the mean difference to it, seed by seed, with its interval. "
             "With --simulate: the notion whose exact simulation is the reference; default: drfh.",
-            rich_help_panel=_OF_PAPER,
         ),
     ] = None
     rename: Annotated[
@@ -119,7 +114,6 @@ class Paper:
         typer.Option(
             metavar="NAME=TEXT",
             help="What the table calls an entry, an instance or a measure. Can be repeated.",
-            rich_help_panel=_OF_PAPER,
         ),
     ] = None
 

@@ -14,12 +14,16 @@ from fairopt.files import first_line
 from fairopt.histories.log_formats import kind_of
 from fairopt.wording import plural
 
-__all__ = ["GANGS", "LENIENT", "Gangs", "Lenient", "read_trace"]
+__all__ = ["Gangs", "Lenient", "read_trace"]
 
-GANGS = "For a log in the Standard Workload Format: all processors of a job start at one instant. (Tables have a column gang.)"
-LENIENT = "Leave out bad rows, and count them."
-Gangs = Annotated[bool, typer.Option("--gangs", help=GANGS)]
-Lenient = Annotated[bool, typer.Option("--lenient", help=LENIENT)]
+Gangs = Annotated[
+    bool,
+    typer.Option(
+        "--gangs",
+        help="For a log in the Standard Workload Format: all processors of a job start at one instant. (Tables have a column gang.)",
+    ),
+]
+Lenient = Annotated[bool, typer.Option("--lenient", help="Leave out bad rows, and count them.")]
 
 
 def read_trace(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import typer
 
@@ -27,6 +28,50 @@ RANGES = ("demands", "weights", "tasks", "capacities", "speeds")
 _VARIED = ("weights", "constraints", "counts", "tasks", "demands-by-server", "speeds")
 
 
+@dataclass(frozen=True)
+class RandomInstances:
+    """The instances that are drawn, without --cluster; ``vars`` of it are arguments of `fairopt.worst_case`."""
+
+    panel: ClassVar[str] = "Random instances"
+
+    users: Annotated[int, typer.Option(metavar="N", help="Users of each random instance.")] = 3
+    servers: Annotated[int, typer.Option(metavar="N", help="Servers of each random instance.")] = 2
+    resources: Annotated[int, typer.Option(metavar="N", help="Resources of each random instance.")] = 2
+    capacities: Annotated[tuple[int, int], typer.Option(metavar="LOW HIGH", help="Range of the capacities, which are whole numbers.")] = (
+        8,
+        16,
+    )
+    demands: Annotated[tuple[int, int], typer.Option(metavar="LOW HIGH", help="Range of the demands, which are whole numbers.")] = (0, 4)
+
+
+@dataclass(frozen=True)
+class InCluster:
+    """A search among the numbers of one instance, instead of random instances."""
+
+    panel: ClassVar[str] = "With --cluster"
+
+    cluster: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Keep the servers and users of this instance, and vary only what --vary says. Default: random instances."
+        ),
+    ] = None
+    bound: Annotated[
+        bool, typer.Option("--bound", help="With --cluster: also compute a bound. No instance within the ranges has a larger regret.")
+    ] = False
+    gap: Annotated[
+        float, typer.Option(metavar="NUMBER", help="With --bound: stop when the bound is at most this much above the regret found.")
+    ] = 1e-3
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RULE",
+            help='With --cluster: a linear rule on the numbers that vary, such as "tasks\\[a] + tasks\\[b] <= 12"; * stands for all, '
+            "added. Can be repeated.",
+        ),
+    ] = None
+
+
 def worst_case(
     schedule: Annotated[
         str,
@@ -43,14 +88,7 @@ def worst_case(
             metavar="ID", help="Notion to measure against. Default: the criterion of the schedule.", autocompletion=completion.notions
         ),
     ] = None,
-    users: Annotated[int, typer.Option(metavar="N", help="Users of each random instance.")] = 3,
-    servers: Annotated[int, typer.Option(metavar="N", help="Servers of each random instance.")] = 2,
-    resources: Annotated[int, typer.Option(metavar="N", help="Resources of each random instance.")] = 2,
-    capacities: Annotated[tuple[int, int], typer.Option(metavar="LOW HIGH", help="Range of the capacities, which are whole numbers.")] = (
-        8,
-        16,
-    ),
-    demands: Annotated[tuple[int, int], typer.Option(metavar="LOW HIGH", help="Range of the demands, which are whole numbers.")] = (0, 4),
+    random: RandomInstances = RandomInstances(),
     vary: Annotated[
         list[str] | None,
         typer.Option(
@@ -64,26 +102,7 @@ def worst_case(
         Literal["worst", "level", "leximin", "largest", "user", "goal", "condition", "total"] | None,
         typer.Option(help="Measure of regret to maximise. Default: worst; with --bound, which knows level, user and total: level."),
     ] = None,
-    cluster: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Keep the servers and users of this instance, and vary only what --vary says. Default: random instances."
-        ),
-    ] = None,
-    bound: Annotated[
-        bool, typer.Option("--bound", help="With --cluster: also compute a bound. No instance within the ranges has a larger regret.")
-    ] = False,
-    gap: Annotated[
-        float, typer.Option(metavar="NUMBER", help="With --bound: stop when the bound is at most this much above the regret found.")
-    ] = 1e-3,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="RULE",
-            help='With --cluster: a linear rule on the numbers that vary, such as "tasks\\[a] + tasks\\[b] <= 12"; * stands for all, '
-            "added. Can be repeated.",
-        ),
-    ] = None,
+    known: InCluster = InCluster(),
     resume: Resume = None,
     divisible: Annotated[
         bool, typer.Option("--divisible", help="Measure against the optimum of divisible tasks, not of whole tasks.")
@@ -117,24 +136,20 @@ def worst_case(
     """
     check_instance(instance, "--instance")
     started = time.perf_counter()
-    bar = Bar("largest regret 0", None if bound else tries)
+    bar = Bar("largest regret 0", None if known.bound else tries)
     ended = threading.Event()
-    topology = None if cluster is None else read_instance(cluster, None, None)
+    topology = None if known.cluster is None else read_instance(known.cluster, None, None)
     asked: Any = (vary or ()) if topology is None else _ranges(vary or (), topology)
 
     def progress(more: int, value: float, most: float = float("nan")) -> None:
-        bar.advance(more, what=f"largest regret {figure(max(value, -1.0))}" + (f", at most {figure(most)}" if bound else ""))
+        bar.advance(more, what=f"largest regret {figure(max(value, -1.0))}" + (f", at most {figure(most)}" if known.bound else ""))
 
     worst: fo.WorstCase | fo.WorstCaseInBox = work(
         "searching",
         lambda: fo.worst_case(
             schedule,
             notion,
-            users=users,
-            servers=servers,
-            resources=resources,
-            capacities=capacities,
-            demands=demands,
+            **vars(random),
             vary=asked,
             measure=measure,
             integral=False if divisible else None,
@@ -145,10 +160,10 @@ def worst_case(
             **vars(crew),
             exact=exact,
             cluster=topology,
-            bound=bound,
-            gap=gap,
+            bound=known.bound,
+            gap=known.gap,
             resume=resume,
-            where=where or (),
+            where=known.where or (),
             done=progress,
             stop=ended.is_set,
         ),
