@@ -105,17 +105,17 @@ def compare(
     choice = page.choice(form)
     check_picture(plot_queues, "--plot-queues")
     if other is not None or what_if_:
-        refused = {
+        of_one: dict[str, object] = {
             "--rule": rules,
             "--allocation": allocation,
             "--reference": reference,
             "--by": by != "user",
             "--fail-if": fail_if,
             "--exact": exact,
+            "--plot-queues": plot_queues,
         }
-        for option, value in ({**refused, "--plot-queues": plot_queues}).items():
-            if value:
-                raise typer.BadParameter("it is about one instance; leave it out, or compare one instance", param_hint=option)
+        for option in (option for option, value in of_one.items() if value):
+            raise typer.BadParameter("it is about one instance; leave it out, or compare one instance", param_hint=option)
         if other is None:
             warn_retired("compare --what-if PATH=VALUE", new="what-if FILE --set PATH=VALUE")
         else:
