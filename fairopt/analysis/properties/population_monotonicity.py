@@ -42,6 +42,7 @@ from fairopt.wording import figure, joined
 __all__ = ["NAME", "check", "without"]
 
 NAME = "population-monotonicity"
+_DIGITS = 4  # in which losses are compared
 
 
 def check(case: Case) -> Verdict:
@@ -131,7 +132,8 @@ def _after(case: Case, z: int, tasks: FloatArray) -> Any:
 
 def _witness(case: Case, z: int, tasks: FloatArray, after: Any, loss: Any) -> Witness:
     losers = np.flatnonzero(loss)
-    order = losers[np.argsort(-loss[losers], kind="stable")]
+    lost = (loss[losers] / loss.max()).astype(np.float64).round(_DIGITS)  # who lose as much are named in the order of the instance
+    order = losers[np.argsort(-lost, kind="stable")]
     told = [f"{case.name(n)} runs {case.amount(after[n])} instead of {figure(case.value[n], 6)}" for n in order]
     users = (*(case.instance.users[n] for n in order), case.instance.users[z])
     return Witness(f"Without {case.name(z)}, {joined(told, 3)}.", users, tasks=tasks.copy(), instance=without(case.instance, z)[0])

@@ -171,8 +171,8 @@ class _Search:
                 ratio = np.minimum(np.where(seen < np.inf, ratio, np.inf), of_cluster)
         else:
             true = instance.demands_by_kind[n, instance.kind_of]
-            told = instance if lie.demand is None else self._told(lie)
-            ratio = safe_ratio(np.where(true > 0, told.demands_by_kind[n, told.kind_of], np.inf), true).min(axis=1)
+            said = true if lie.demand is None else lie.demand[instance.kind_of]
+            ratio = safe_ratio(np.where(true > 0, said, np.inf), true).min(axis=1)
         runs = np.where(instance.eligibility[n] & (given > 0), given * np.where(given > 0, ratio, 1), 0)
         if case.whole:  # in a row of several servers, the tasks of each server are unknown: round task by task, the lower bound
             runs = np.where(instance.counts == 1, _whole(runs), given * _whole(ratio))
