@@ -1,4 +1,4 @@
-"""Filling a tree of queues, part by part, by the loop over levels (`fairopt.solvers.leximin.levels`).
+"""Filling a tree of queues in floats: the loop over parts (`fairopt.solvers.leximin.parts`), each by that over levels (`levels`).
 
 `TreeGoal` is the course of one part: rates of the tree, renewed after each level. An engine supplies a solver of levels for the program
 of each part, that is, with its extra limits.
@@ -6,8 +6,8 @@ of each part, that is, with its extra limits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -19,13 +19,14 @@ from fairopt.instance.tolerances import DIGITS
 from fairopt.program import Limits, Program, Solution, Stage
 from fairopt.program.agents import AgentProgram
 from fairopt.program.guarantees import Floors, alone_in, ample
-from fairopt.program.promises import Promise, in_doubt
+from fairopt.program.promises import Promise
 from fairopt.program.share_limits import ShareLimits
-from fairopt.program.tree_filling import Part, Shares, TreeCourse, TreeFilling
+from fairopt.program.tree_filling import Shares, TreeCourse, TreeFilling
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.agents import AgentPrograms
-from fairopt.solvers.leximin.floors import Keeping, Solve, asked_alone, bounds_of_part, find_floors
+from fairopt.solvers.leximin.floors import Keeping, Solve, asked_alone
 from fairopt.solvers.leximin.levels import Course, LevelSolver, Step, exactly, raise_levels
+from fairopt.solvers.leximin.parts import Filling
 from fairopt.solvers.leximin.settings import SETTINGS
 
 __all__ = ["Begin", "TreeGoal", "promises_alone", "solve_tree", "unit_of_part"]
@@ -139,100 +140,61 @@ def promises_alone(
     return asked_alone(program, goal, _Tree(program, goal, begin, settle_at, agents_of, None).alone, agents_of)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Filled:
-    """What some parts have given."""
-
-    x: FloatArray
-    shares: Shares
-    stages: tuple[Stage, ...] = ()
-    ends: tuple[FloatArray, ...] = ()
-    bounds: tuple[FloatArray | None, ...] = ()
-    raised: Mapping[int, tuple[Stage, ...]] = field(default_factory=dict)
-
-    def solution(self, promised: Floors | None) -> Solution:
-        """Return it as the answer of an engine."""
-        return Solution(self.x, self.stages, parts=self.ends, extra_bounds=self.bounds, raised=self.raised, promised=promised)
-
-
-class _Tree:
-    """A filling. Where some guarantee holds less than it could alone, floors are computed, and the filling begins anew."""
+class _Tree(Filling):
+    """A filling in floats."""
 
     def __init__(
         self, program: Program, goal: TreeFilling, begin: Begin, settle_at: float, agents_of: Solve, least: Least | None = None
     ) -> None:
-        self.program, self.goal, self.begin, self.settle_at, self.agents_of = program, goal, begin, settle_at, agents_of
-        self.least = least
+        super().__init__(program, goal, np.zeros(program.n_pairs), agents_of, down_closed=least is None)
+        self.begin, self.settle_at, self._least = begin, settle_at, least
         self.solver_of = begin(program)
         self.most = program.per_user(program.largest() * program.utilities)
 
-    def solve(self, compare: bool) -> Solution:
-        """Return the filling; with ``compare`` what guarantees hold is compared with what they could hold alone."""
-        goal, promised = self.goal, None
-        guarantees = range(sum(part.guarantees for part in goal.parts))
-        surplus = range(len(guarantees), len(goal.parts))
-        start = goal.nothing()
-        nothing = _Filled(np.zeros(self.program.n_pairs) if self.least is None else self.least(self.program, start.users), start)
-        done = self._fill(guarantees, nothing)
-        if guarantees and compare and (doubtful := in_doubt(self.program, goal, done.x)):
-            promised = find_floors(self.program, goal, done.x, doubtful, self.alone, self.agents_of)
-            if promised.promises:
-                self.solver_of = self.begin(self.program)  # what the first filling proved does not hold in the second one
-                first, then = (Keeping(self.program, goal, promised, everywhere, self.agents_of) for everywhere in (False, True))
-                done = self._fill(guarantees, nothing, first)
-                then.point, then.reached = first.point, first.reached
-                done = self._fill(surplus, done, then)
-                return self._solution(done, replace(promised, points=(first.point, then.point)))
-        return self._solution(self._fill(surplus, done), promised)
+    def keeping(self, promised: Floors, *, everywhere: bool, after: Keeping | None) -> Keeping:
+        """Return floors to keep."""
+        keeping = Keeping(self.program, self.goal, promised, everywhere, self.agents_of)
+        if after is None:
+            self.solver_of = self.begin(self.program)  # what the filling without floors proved does not hold in this one
+        else:
+            keeping.point, keeping.reached = after.point, after.reached
+        return keeping
 
-    def _solution(self, done: _Filled, promised: Floors | None) -> Solution:
-        x = done.x if self.least is None else self.least(self.program, done.shares.users)
-        return replace(done, x=x).solution(promised)
+    def users(self, shares: Shares) -> FloatArray:
+        """Return the shares of users."""
+        return shares.users
 
-    def _exactly(self, x: FloatArray, shares: FloatArray) -> FloatArray:
+    def least(self, x: FloatArray, shares: Shares) -> FloatArray:
+        """Return x; with rules the point of a program."""
+        return x if self._least is None else self._least(self.program, shares.users)
+
+    def exactly(self, x: FloatArray, users: FloatArray) -> FloatArray:
         """Return x with exactly these shares; x as it is where rules may not allow less."""
-        return x if self.least is not None else exactly(self.program, self.program.utilities, x, shares)
+        return exactly(self.program, self.program.utilities, x, users) if self._least is None else x
 
-    def _fill(self, parts: range, before: _Filled, keeping: Keeping | None = None) -> _Filled:
-        """Go on with some parts after what is filled before."""
-        program, goal, x, shares, stages = self.program, self.goal, before.x, before.shares, before.stages
-        per_level, ends, bounds_of, raised = program.utilities, list(before.ends), list(before.bounds), dict(before.raised)
-        for number in parts:
-            part = goal.parts[number]
-            bounds, x = self._bounds(part, shares, x, number, raised)
-            extra = part.limits(bounds)
-            of_part = program if extra is None else _with_guarantees(program, extra, part.names)
-            room = self.most if extra is None else program.per_user(of_part.largest() * per_level)
-            way = goal.course(part, shares, room > 0, self.most, ShareLimits.of(of_part))
-            if way.rising.any():
-                level_goal = TreeGoal(way, x)
-                engine = self.solver_of(of_part, level_goal)
-                solver: LevelSolver = engine if self.least is not None else _Ahead(of_part, level_goal, engine)
-                solver = solver if keeping is None else keeping.solver(level_goal, solver)
-                x, course, stages = raise_levels(x, solver, level_goal, self.settle_at, stages, number)
-                x = self._exactly(x, course.start)
-            shares = way.shares
-            ends.append(x)
-            bounds_of.append(bounds)
-        return _Filled(x, shares, stages, tuple(ends), tuple(bounds_of), raised)
-
-    def _bounds(
-        self, part: Part, shares: Shares, x: FloatArray, number: int, raised: dict[int, tuple[Stage, ...]]
-    ) -> tuple[FloatArray | None, FloatArray]:
-        """Return the bounds of the extra limits of a part, and a point with these shares within them."""
-        if (number == 0 and self.least is None) or part.extra is None or not len(part.extra):
-            return None, x
-        found = bounds_of_part(self.program, self.goal, part, shares.users, x, self.agents_of)
-        if not found[1]:
-            return np.asarray(found[0]), x
-        raised[number] = found[1]
-        return np.asarray(found[0]), self._exactly(found[2], shares.users)
+    def climbed(
+        self, number: int, bounds: FloatArray | None, x: FloatArray, shares: Shares, stages: tuple[Stage, ...], keeping: Keeping | None
+    ) -> tuple[FloatArray, Shares, tuple[Stage, ...]]:
+        """Raise the levels of a part by the engine."""
+        program, part = self.program, self.goal.parts[number]
+        extra = part.limits(bounds)
+        of_part = program if extra is None else _with_guarantees(program, extra, part.names)
+        room = self.most if extra is None else program.per_user(of_part.largest() * program.utilities)
+        way = self.goal.course(part, shares, room > 0, self.most, ShareLimits.of(of_part))
+        if way.rising.any():
+            level_goal = TreeGoal(way, x)
+            engine = self.solver_of(of_part, level_goal)
+            solver: LevelSolver = engine if self._least is not None else _Ahead(of_part, level_goal, engine)
+            solver = solver if keeping is None else keeping.solver(level_goal, solver)
+            x, course, stages = raise_levels(x, solver, level_goal, self.settle_at, stages, number)
+            x = self.exactly(x, course.start)
+        return x, way.shares, stages
 
     def alone(self, program: Program, goal: TreeFilling, owner: int, large: bool) -> tuple[Solution, FloatArray]:
-        """Fill one guaranteed node alone, with ``large`` on servers that are large enough; return its point over all pairs, too."""
+        """Fill one guaranteed node alone, on the pairs of its users."""
         alone, columns = alone_in(program, goal, owner)
         alone = ample(alone, alone.goal_as(TreeFilling)) if large else alone
-        found = _Tree(alone, alone.goal_as(TreeFilling), self.begin, self.settle_at, self.agents_of, self.least).solve(compare=False)
+        found = _Tree(alone, alone.goal_as(TreeFilling), self.begin, self.settle_at, self.agents_of, self._least).solve(compare=False)
         point = np.zeros(program.n_pairs)
         point[columns] = found.x
         return found, point

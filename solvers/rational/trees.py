@@ -1,4 +1,4 @@
-"""Trees of queues in rational numbers: filling, part by part and level by level, and leximins of one depth after another.
+"""Trees of queues in rational numbers: filling, part by part (`fairopt.solvers.leximin.parts`), and leximins of one depth after another.
 
 The course of a filling, who rises how fast, is that of `fairopt.program.tree_filling` in fractions. Every limit is one of the programs: a
 limit on shares stops users by its price like any other.
@@ -7,8 +7,8 @@ limit on shares stops users by its price like any other.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,10 @@ from fairopt.program import Nested, Solution, Stage, TreeFilling
 from fairopt.program.agents import AgentProgram
 from fairopt.program.exact import ExactProgram
 from fairopt.program.guarantees import Floors, ample, completion
-from fairopt.program.promises import in_doubt
 from fairopt.program.tree_filling import Shares, TreeCourse
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.leximin.floors import AgentLevel, bounds_of_part, find_floors
+from fairopt.solvers.leximin.floors import AgentLevel
+from fairopt.solvers.leximin.parts import Filling
 from fairopt.solvers.rational.largest import largest
 from fairopt.solvers.rational.level_programs import LevelPrograms
 from fairopt.solvers.rational.levels import exactly, open_users, stopper
@@ -45,60 +45,41 @@ def solve_filling(program: ExactProgram, deadline: Deadline) -> Solution:
     return _Tree(program, program.goal_as(TreeFilling), deadline).solve(compare=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Filled:
-    """What some parts have given."""
-
-    x: ExactArray
-    shares: Shares
-    stages: tuple[Stage, ...] = ()
-    ends: tuple[ExactArray, ...] = ()
-    bounds: tuple[ExactArray | None, ...] = ()
-    raised: Mapping[int, tuple[Stage, ...]] = field(default_factory=dict)
-
-
-class _Tree:
-    """A filling. Where some guarantee holds less than it could alone, floors are computed, and the filling begins anew."""
+class _Tree(Filling):
+    """A filling in rationals."""
 
     def __init__(self, program: ExactProgram, goal: TreeFilling, deadline: Deadline) -> None:
-        self.program, self.goal, self.deadline = program, goal, deadline
-        self.known: list[Stage] = []
+        self.deadline, self.known = deadline, list[Stage]()
         self.check = stopper(program, deadline, self.known)
+        nothing: ExactArray = np.full(program.n_pairs, rational(0), dtype=object)
+        super().__init__(program, goal, nothing, self._agents, down_closed=program.program.down_closed)
         self.iterations = self.programs = 0
 
-    def solve(self, compare: bool) -> Solution:
-        """Return the filling; with ``compare`` what guarantees hold is compared with what they could hold alone."""
-        goal, promised = self.goal, None
-        guarantees = range(sum(part.guarantees for part in goal.parts))
-        surplus = range(len(guarantees), len(goal.parts))
-        start = goal.nothing()
-        nothing = _Filled(self._least(np.full(self.program.n_pairs, rational(0), dtype=object), start), start)
-        done = self._fill(guarantees, nothing)
-        if guarantees and compare and (doubtful := in_doubt(self.program, goal, done.x)):
-            promised = find_floors(self.program, goal, done.x, doubtful, self._alone, self._agents)
-            if promised is not None and promised.promises:
-                first = self._keeping(promised, everywhere=False)
-                done = self._fill(guarantees, nothing, first)
-                then = self._keeping(promised, everywhere=True)
-                then.point = first.point
-                done = self._fill(surplus, done, then)
-                return self._solution(done, replace(promised, points=(first.point, then.point)))
-        return self._solution(self._fill(surplus, done), promised)
+    def solve(self, *, compare: bool) -> Solution:
+        """Return the filling, with what is counted."""
+        return replace(super().solve(compare=compare), iterations=self.iterations, programs_solved=self.programs)
 
-    def _solution(self, done: _Filled, promised: Floors | None) -> Solution:
-        return Solution(
-            self._least(done.x, done.shares),
-            done.stages,
-            iterations=self.iterations,
-            programs_solved=self.programs,
-            parts=done.ends,
-            extra_bounds=done.bounds,
-            raised=done.raised,
-            promised=promised,
-        )
+    def _agents(self, program: AgentProgram) -> _Agents:
+        return _Agents(program, self.deadline, self.check)
 
-    def _least(self, x: ExactArray, shares: Shares) -> ExactArray:
-        """Return a point in which users have these shares, and no more beyond them, in all, than rules force; without rules x itself."""
+    def keeping(self, promised: Floors, *, everywhere: bool, after: _Keeping | None) -> _Keeping:
+        """Return floors to keep."""
+        agents, start = completion(self.program, self.goal, promised.promises, promised.amounts, everywhere)
+        keeping = _Keeping(self._agents(agents), start)
+        if after is not None:
+            keeping.point = after.point
+        return keeping
+
+    def users(self, shares: Shares) -> ExactArray:
+        """Return the shares of users as rationals."""
+        return _rationals(shares)
+
+    def exactly(self, x: ExactArray, users: ExactArray) -> ExactArray:
+        """Return the point of a program with these shares."""
+        return exactly(self.program, self.program.utilities, x, users)
+
+    def least(self, x: ExactArray, shares: Shares) -> ExactArray:
+        """Return x; with rules the point of a program."""
         program, names = self.program, self.program.program
         if names.down_closed:
             return x
@@ -113,44 +94,27 @@ class _Tree:
             raise NoSolution("nothing is feasible", {"infeasible": True})
         return found[0]
 
-    def _agents(self, program: AgentProgram) -> _Agents:
-        return _Agents(program, self.deadline, self.check)
-
-    def _keeping(self, promised: Floors, everywhere: bool) -> _Keeping:
-        agents, start = completion(self.program, self.goal, promised.promises, promised.amounts, everywhere)
-        return _Keeping(self._agents(agents), start)
-
-    def _alone(self, program: ExactProgram, goal: TreeFilling, owner: int, large: bool) -> tuple[Solution, ExactArray]:
-        """Fill one guaranteed node alone, with ``large`` on servers that are large enough."""
+    def alone(self, program: ExactProgram, goal: TreeFilling, owner: int, large: bool) -> tuple[Solution, ExactArray]:
+        """Fill one guaranteed node alone, on all pairs."""
         alone = goal.alone(owner)
         found = _Tree(replace(ample(program, alone) if large else program, goal=alone), alone, self.deadline).solve(compare=False)
         self.iterations, self.programs = self.iterations + found.iterations, self.programs + found.programs_solved
         return found, found.x
 
-    def _fill(self, parts: range, before: _Filled, keeping: _Keeping | None = None) -> _Filled:
-        """Go on with some parts after what is filled before."""
-        program, goal, x, shares = self.program, self.goal, before.x, before.shares
-        stages, ends, bounds_of, raised = list(before.stages), list(before.ends), list(before.bounds), dict(before.raised)
-        for number in parts:
-            part, bounds = goal.parts[number], None
-            if (number or not program.program.down_closed) and part.extra is not None and len(part.extra):
-                found = bounds_of_part(program, goal, part, _rationals(shares), x, self._agents)
-                assert found is not None
-                bounds = found[0]
-                if found[1]:
-                    raised[number], x = found[1], exactly(program, program.utilities, found[2], _rationals(shares))
-            of_part = program.during(part, bounds)
-            way = TreeCourse(goal, part, shares, part.users & open_users(of_part), np.zeros(0), None)
-            if way.rising.any():
-                solver = _levels(of_part, self.deadline, self.check)
-                x = self._climb(solver, way, stages, number, x, keeping)
-                self.iterations, self.programs = self.iterations + solver.iterations + solver.pivots, self.programs + solver.programs
-                x = exactly(program, program.utilities, x, _rationals(way.shares))
-            shares = way.shares
-            ends.append(x)
-            bounds_of.append(bounds)
-            log.info("%s: %d levels of %d users so far", part.title, len(stages), len(program.program.users))
-        return _Filled(x, shares, tuple(stages), tuple(ends), tuple(bounds_of), raised)
+    def climbed(
+        self, number: int, bounds: ExactArray | None, x: ExactArray, shares: Shares, stages: tuple[Stage, ...], keeping: _Keeping | None
+    ) -> tuple[ExactArray, Shares, tuple[Stage, ...]]:
+        """Raise the levels of a part, one program each."""
+        part, so_far = self.goal.parts[number], list(stages)
+        of_part = self.program.during(part, bounds)
+        way = TreeCourse(self.goal, part, shares, part.users & open_users(of_part), np.zeros(0), None)
+        if way.rising.any():
+            solver = _levels(of_part, self.deadline, self.check)
+            x = self._climb(solver, way, so_far, number, x, keeping)
+            self.iterations, self.programs = self.iterations + solver.iterations + solver.pivots, self.programs + solver.programs
+            x = self.exactly(x, _rationals(way.shares))
+        log.info("%s: %d levels of %d users so far", part.title, len(so_far), len(self.program.program.users))
+        return x, way.shares, tuple(so_far)
 
     def _climb(
         self, solver: LevelPrograms, way: TreeCourse, stages: list[Stage], number: int, x: ExactArray, keeping: _Keeping | None

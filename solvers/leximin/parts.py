@@ -1,0 +1,127 @@
+"""Filling a tree of queues, part by part, in floats and in rationals: guarantees first, then what is left.
+
+A part begins at the shares that the parts before gave. If some guarantee then holds less than it could hold alone, floors say how far
+guarantees are met together (`fairopt.solvers.leximin.floors`), and the filling begins anew and keeps them. A subclass of `Filling` has the
+arithmetic, and raises the levels of one part.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fairopt.program import Solution, Stage
+from fairopt.program.guarantees import Floors
+from fairopt.program.promises import in_doubt
+from fairopt.program.tree_filling import Shares, TreeFilling
+from fairopt.solvers.leximin.floors import Solve, bounds_of_part, find_floors
+
+__all__ = ["Filling"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Filled:
+    """What some parts have given."""
+
+    x: Any
+    shares: Shares
+    stages: tuple[Stage, ...] = ()
+    ends: tuple[Any, ...] = ()
+    bounds: tuple[Any, ...] = ()
+    raised: Mapping[int, tuple[Stage, ...]] = field(default_factory=dict)
+
+
+class Filling(ABC):
+    """A filling of the tree of a program.
+
+    Parameters
+    ----------
+    program : Program or ExactProgram
+    goal : TreeFilling
+        In the same numbers.
+    nothing : array (pairs,)
+        0 everywhere.
+    agents_of : function
+        From a program of agents (`fairopt.program.guarantees`) to its solver.
+    down_closed : bool
+        May users always have less? Rules may forbid it.
+    """
+
+    def __init__(self, program: Any, goal: TreeFilling, nothing: Any, agents_of: Solve, *, down_closed: bool) -> None:
+        self.program, self.goal, self.nothing, self.agents_of, self.down_closed = program, goal, nothing, agents_of, down_closed
+
+    @abstractmethod
+    def climbed(
+        self, number: int, bounds: Any, x: Any, shares: Shares, stages: tuple[Stage, ...], keeping: Any
+    ) -> tuple[Any, Shares, tuple[Stage, ...]]:
+        """Raise the levels of a part; return the point, the shares and all stages then.
+
+        Parameters
+        ----------
+        number : int
+            Of the part.
+        bounds : array (extra limits,), or None
+            Of the extra limits of the part; None: their own.
+        x, shares
+            Where the part begins.
+        keeping
+            The floors to keep (`keeping`), or None.
+        """
+
+    @abstractmethod
+    def alone(self, program: Any, goal: TreeFilling, owner: int, large: bool) -> tuple[Solution, Any]:
+        """Fill one guaranteed node alone, with ``large`` on servers that are large enough; return its point over all pairs, too."""
+
+    @abstractmethod
+    def keeping(self, promised: Floors, *, everywhere: bool, after: Any) -> Any:
+        """Return floors to keep and the ``point`` of their completion; in the surplus ``everywhere``, beginning at that of those before."""
+
+    @abstractmethod
+    def users(self, shares: Shares) -> Any:
+        """Return the shares of users, (users,), as numbers of this arithmetic."""
+
+    @abstractmethod
+    def least(self, x: Any, shares: Shares) -> Any:
+        """Return a point with these shares, and no more beyond them, in all, than rules force; without rules x itself."""
+
+    @abstractmethod
+    def exactly(self, x: Any, users: Any) -> Any:
+        """Return a point like x in which users have these shares, (users,)."""
+
+    def solve(self, *, compare: bool) -> Solution:
+        """Return the filling; with ``compare`` what guarantees hold is compared with what they could hold alone."""
+        program, goal, promised = self.program, self.goal, None
+        guarantees = range(sum(part.guarantees for part in goal.parts))
+        surplus = range(len(guarantees), len(goal.parts))
+        start = goal.nothing()
+        begin = _Filled(self.least(self.nothing, start), start)
+        done, keeping = self._fill(guarantees, begin), None
+        if guarantees and compare and (doubtful := in_doubt(program, goal, done.x)):
+            promised = find_floors(program, goal, done.x, doubtful, self.alone, self.agents_of)
+            if promised.promises:
+                first = self.keeping(promised, everywhere=False, after=None)
+                done = self._fill(guarantees, begin, first)
+                keeping = self.keeping(promised, everywhere=True, after=first)
+        done = self._fill(surplus, done, keeping)
+        if promised is not None and keeping is not None:
+            promised = replace(promised, points=(first.point, keeping.point))
+        x = self.least(done.x, done.shares)
+        return Solution(x, done.stages, parts=done.ends, extra_bounds=done.bounds, raised=done.raised, promised=promised)
+
+    def _fill(self, parts: range, before: _Filled, keeping: Any = None) -> _Filled:
+        """Go on with some parts after what is filled before."""
+        x, shares, stages = before.x, before.shares, before.stages
+        ends, bounds_of, raised = list(before.ends), list(before.bounds), dict(before.raised)
+        for number in parts:
+            part, bounds = self.goal.parts[number], None
+            if (number or not self.down_closed) and part.extra is not None and len(part.extra):
+                users = self.users(shares)
+                bounds, proof, point = bounds_of_part(self.program, self.goal, part, users, x, self.agents_of)
+                if proof:
+                    raised[number], x = proof, self.exactly(point, users)
+            x, shares, stages = self.climbed(number, bounds, x, shares, stages, keeping)
+            ends.append(x)
+            bounds_of.append(bounds)
+        return _Filled(x, shares, stages, tuple(ends), tuple(bounds_of), raised)
