@@ -172,14 +172,8 @@ class Promises:
     def _claimants(self, node: int) -> BoolArray:
         """Return the users that the guarantee of a node serves: weights are > 0 on the whole path down to them, (users,)."""
         tree, weights = self.tree, self.instance.weights
-        inside = np.zeros(tree.n_nodes, bool)
-        inside[node] = True
-        for v in tree.downwards():
-            if v and v != node and inside[tree.parent[v]]:
-                inside[v] = tree.weights[v] > 0
         own = weights > 0 if weights.ndim == 1 else np.ones(self.instance.n_users, bool)
-        claimants: BoolArray = inside[tree.user_node] & own
-        return claimants
+        return tree.open_below(node) & own
 
     def _missing(self, node: int, servers: BoolArray, r: int, amount: float, held: float) -> float:
         """Return how much more of a resource a queue asks for within its guarantees, 0 for rounding."""

@@ -132,9 +132,7 @@ def _wasted_spending(program: Program, x: FloatArray, prices: FloatArray) -> flo
     number = len(program.users)
     satisfied = np.zeros(number, bool)
     satisfied[limits.keys[tasks & (prices > 0), 0]] = True
-    least, most = np.full(number, np.inf), np.zeros(number)
-    np.minimum.at(least, users[open_to], program.utilities[open_to])
-    np.maximum.at(most, users[open_to], program.utilities[open_to])
+    least, most = program.range_of_utilities(open_to)
     satisfied &= most <= least * (1 + NOTHING)
     cost = np.asarray(limits.transposed @ np.where(tasks, 0.0, prices))
     cheapest = np.full(number, np.inf)

@@ -18,7 +18,7 @@ from fairopt.program import Solution, Stage, TreeFilling
 from fairopt.program.agents import AgentProgram
 from fairopt.program.exact import ExactProgram
 from fairopt.program.guarantees import Floors, ample, completion, most_counted, parts_program, raised_limits, raising
-from fairopt.program.promises import counted, counted_by_shares, guaranteed, in_doubt, promises_of, units_of
+from fairopt.program.promises import amounts_asked, counted, counted_by_shares, in_doubt, promises_of
 from fairopt.program.tree_filling import Part
 from fairopt.wording import named
 
@@ -87,10 +87,7 @@ class _Alone:
 
 def _prove_floors(program: ExactProgram, goal: TreeFilling, promised: Floors, alone: _Alone) -> None:
     promises, parts = alone.promises, list(promised.parts)
-    several = [sum(other.owner == promise.owner for other in promises) > 1 for promise in promises]
-    most = [alone.amount(k, large=False) for k in range(len(promises))]
-    asks = [alone.amount(k, large=True) if several[k] else guaranteed(program, goal, promises[k]) for k in range(len(promises))]
-    units = units_of(program, goal, promises, asks)
+    _, most, units = amounts_asked(program, goal, promises, alone.amount)
     if len(parts) != len(promises) or list(promised.units) != units:
         refuse(program, "the parts of guarantees are of other units")
     of_parts, start = parts_program(program, goal, promises, units)

@@ -30,7 +30,7 @@ from fairopt.instance.tolerances import DIGITS, NOTHING, SAME, TINY
 from fairopt.program import Program, Solution, Stage, TreeFilling
 from fairopt.program.agents import AgentProgram
 from fairopt.program.guarantees import Floors, alone_in, ample, completion, most_counted, parts_program, raising
-from fairopt.program.promises import counted, counted_by_shares, guaranteed, in_doubt, promises_of, units_of
+from fairopt.program.promises import amounts_asked, counted, counted_by_shares, in_doubt, promises_of
 from fairopt.program.share_limits import ShareLimits
 from fairopt.program.tree_filling import Part
 
@@ -127,10 +127,8 @@ def _floors(program: Program, goal: TreeFilling, promised: Floors, alone: _Alone
     promises = alone.promises
     if len(promises) != len(promised.parts):
         return _NEVER
-    several = [sum(other.owner == promise.owner for other in promises) > 1 for promise in promises]
-    most = [alone.amount(k, large=False) for k in range(len(promises))]
-    asks = [alone.amount(k, large=True) if several[k] else guaranteed(program, goal, promises[k]) for k in range(len(promises))]
-    units, worst = units_of(program, goal, promises, asks), alone.worst
+    _, most, units = amounts_asked(program, goal, promises, alone.amount)
+    worst = alone.worst
     for mine, theirs in ((most, promised.most), (units, promised.units)):
         worst = max([worst, *(abs(a - b) / max(a, b, TINY) for a, b in zip(mine, theirs, strict=True))])
     of_parts, start = parts_program(program, goal, promises, units)

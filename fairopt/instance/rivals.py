@@ -44,7 +44,7 @@ def deciding_nodes(instance: Instance, *, user: int | None = None, node: int = 0
     while at != 0 and (own & part).any():
         around = int(tree.user_node[user] if at is None else tree.parent[at])
         weight = instance.weights[user] if at is None else tree.weights[at]
-        rivals = counts & ~own & _open(tree, around) & np.isin(tiers, tiers[own & part])
+        rivals = counts & ~own & tree.open_below(around) & np.isin(tiers, tiers[own & part])
         if (rivals.any() and not tree.listed[around]) or not np.any(weight):
             yield at
         at, own = around, _below(tree, around)
@@ -62,16 +62,6 @@ def _below(tree: Tree, node: int) -> BoolArray:
 
 def _takes_part(instance: Instance) -> BoolArray:
     return np.asarray(instance.servable & ~instance.zero_demand & (instance.tasks > 0))
-
-
-def _open(tree: Tree, node: int) -> BoolArray:
-    """Return the users below a node with no weight of 0 between the node and them, (users,)."""
-    inside = np.zeros(tree.n_nodes, bool)
-    inside[node] = True
-    for v in tree.downwards():
-        if v and v != node and inside[tree.parent[v]]:
-            inside[v] = tree.weights[v] > 0
-    return np.asarray(inside[tree.user_node])
 
 
 def weight_without_effect(instance: Instance, *, user: int | None = None, node: int = 0) -> str:

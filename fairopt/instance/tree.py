@@ -211,6 +211,15 @@ class Tree:
         """Yield the nodes, children before parents."""
         yield from (int(node) for node in np.argsort(-self.depth, kind="stable"))
 
+    def open_below(self, node: int) -> BoolArray:
+        """Return the users below a node with no weight of 0 between the node and them, (users,)."""
+        inside = np.zeros(self.n_nodes, bool)
+        inside[node] = True
+        for v in self.downwards():
+            if v and v != node and inside[self.parent[v]]:
+                inside[v] = self.weights[v] > 0
+        return np.asarray(inside[self.user_node])
+
     def children(self, node: int) -> IntArray:
         """Return the queues right below a node."""
         return np.flatnonzero(self.parent == node)

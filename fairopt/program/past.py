@@ -68,9 +68,7 @@ class WithPast:
         own = sp.csr_array((np.ones(members.size), (np.arange(members.size), past)), shape=(members.size, place.size))
         pasts = Limits.of(LimitKind.PAST, own, np.zeros(members.size), members)
         limits = Limits(matrix, program.limits.bounds, program.limits.kinds, program.limits.keys)
-        low, high = np.full(len(program.users), np.inf), np.zeros(len(program.users))
-        np.minimum.at(low, program.pair_users, program.utilities)
-        np.maximum.at(high, program.pair_users, program.utilities)
+        low, high = program.range_of_utilities()
         of_tasks = np.flatnonzero(program.limits.kinds == LimitKind.TASKS)
         capped = program.limits.keys[of_tasks, 0]
         of_tasks, capped = of_tasks[low[capped] == high[capped]], capped[low[capped] == high[capped]]

@@ -121,6 +121,19 @@ class Program(ShowsItself):
         has_column[self.pair_users] = True
         return np.flatnonzero(has_column)
 
+    def range_of_utilities(self, of: BoolArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return the least and the most that a task of each user is worth, (users,), on some pairs; inf and 0 of a user with none of them.
+
+        >>> import fairopt as fo
+        >>> fo.formulate(fo.Instance([[4], [4]], [[1], [1]]), "max-min", utility=[[1, 2], [3, 3]]).range_of_utilities()
+        (array([1., 3.]), array([2., 3.]))
+        """
+        users, utilities = (self.pair_users, self.utilities) if of is None else (self.pair_users[of], self.utilities[of])
+        least, most = np.full(len(self.users), np.inf), np.zeros(len(self.users))
+        np.minimum.at(least, users, utilities)
+        np.maximum.at(most, users, utilities)
+        return least, most
+
     @property
     def worth(self) -> FloatArray:
         """What a task of each pair counts in the goal, (pairs,): u / phi in a level, u phi in a total, u in other goals."""

@@ -7,7 +7,7 @@ from their shares, and is never more than what they hold.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,18 @@ from fairopt.program.program import Program
 from fairopt.program.share_limits import ShareLimits
 from fairopt.program.tree_filling import TreeFilling
 
-__all__ = ["MET", "Promise", "counted", "counted_by_shares", "groups_of", "guaranteed", "in_doubt", "promises_of", "units_of"]
+__all__ = [
+    "MET",
+    "Promise",
+    "amounts_asked",
+    "counted",
+    "counted_by_shares",
+    "groups_of",
+    "guaranteed",
+    "in_doubt",
+    "promises_of",
+    "units_of",
+]
 
 MET = 1e-11  # of a guarantee, or of the most that is possible: what lacks less is met
 
@@ -84,6 +95,19 @@ def promises_of(goal: TreeFilling) -> tuple[Promise, ...]:
             kept = rows if resource >= 0 else rows[:1]
             found.append(Promise(part.names[kept[0]], owner, number, int(inside[max(node, 0)]), rising[owner], tuple(kept)))
     return tuple(found)
+
+
+def amounts_asked(
+    program: Program | ExactProgram, goal: TreeFilling, promises: Sequence[Promise], amount: Callable[[int, bool], Any]
+) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return what promises ask for, the most that they could hold, and their units.
+
+    ``amount`` returns what a promise, by its number, holds in the filling of its owner alone, on servers as they are or large ones.
+    """
+    several = [sum(other.owner == promise.owner for other in promises) > 1 for promise in promises]
+    most = [amount(k, False) for k in range(len(promises))]
+    asks = [amount(k, True) if several[k] else guaranteed(program, goal, promise) for k, promise in enumerate(promises)]
+    return asks, most, units_of(program, goal, promises, asks)
 
 
 def in_doubt(program: Program | ExactProgram, goal: TreeFilling, x: Any) -> set[int]:

@@ -32,7 +32,7 @@ from fairopt.errors import CertificateError, NoSolution, Unsupported
 from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.limits import refuse_limits
 from fairopt.models import Sharing
-from fairopt.simulation.flow_samples import MOST_SAMPLES, no_closer
+from fairopt.simulation.flow_samples import MOST_SAMPLES, thinned
 from fairopt.simulation.fluid import Flow, Optimum, tasks_of
 from fairopt.simulation.keeping import Keeper, State, part_of, prefixed
 from fairopt.simulation.situation import Situation
@@ -338,9 +338,7 @@ class _Samples:
             self.times.append(now)
             self.kept.append(values)
         if len(self.times) > 2 * MOST_SAMPLES:
-            self.spacing = (self.times[-1] - self.times[0]) / MOST_SAMPLES
-            chosen = no_closer(self.times, self.spacing)
-            self.times, self.kept = [self.times[j] for j in chosen], [self.kept[j] for j in chosen]
+            self.spacing, self.times, self.kept = thinned(self.times, self.kept, MOST_SAMPLES)
         rounds = np.floor((max(now, self.times[-1] + self.spacing - self.period) - self.origin) / self.period) + 1
         while self.origin + rounds * self.period <= now:  # rounding
             rounds += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -15,9 +15,11 @@ from fairopt.simulation.streams import Streams
 if TYPE_CHECKING:
     from fairopt.simulation.fluid import Optimum
 
-__all__ = ["MOST_SAMPLES", "Samples", "check_step", "no_closer"]
+__all__ = ["MOST_SAMPLES", "Samples", "check_step", "no_closer", "thinned"]
 
 MOST_SAMPLES = 1_000
+
+T = TypeVar("T")
 _MOST_STEPS = 1_000_000
 _COLUMNS = 5  # running, waiting, held, rows, limits
 
@@ -77,9 +79,7 @@ class Samples:
         self.times += times
         self.kept += [(running, waiting, held, optimum.rows, optimum.limit_use)] * len(times)
         if self.step is None and len(self.times) > 2 * MOST_SAMPLES:
-            self.spacing = (self.times[-1] - self.times[0]) / MOST_SAMPLES
-            chosen = no_closer(self.times, self.spacing)
-            self.times, self.kept = [self.times[j] for j in chosen], [self.kept[j] for j in chosen]
+            self.spacing, self.times, self.kept = thinned(self.times, self.kept, MOST_SAMPLES)
 
     def arrays(self) -> dict[str, FloatArray]:
         """Return the samples that were kept."""
@@ -88,6 +88,13 @@ class Samples:
         shapes["limits"] = (k, self.limits)
         columns = {name: np.array([kept[j] for kept in self.kept]).reshape(shape) for j, (name, shape) in enumerate(shapes.items())}
         return {"times": np.array(self.times), **columns}
+
+
+def thinned(times: Sequence[float], kept: Sequence[T], most: int) -> tuple[float, list[float], list[T]]:
+    """Return about so many of some samples: the least time between two of them, their times, and what was kept at these."""
+    spacing = (times[-1] - times[0]) / most
+    chosen = no_closer(times, spacing)
+    return spacing, [times[j] for j in chosen], [kept[j] for j in chosen]
 
 
 def no_closer(times: Sequence[float], spacing: float) -> list[int]:

@@ -37,9 +37,7 @@ def with_lower_weights(program: Program, goal: AlphaFair | Tradeoff, found: Solu
     if not isinstance(goal, AlphaFair) or not row.size or found.prices is None:
         return None
     has_room, n = program.largest() > 0, len(program.users)
-    low, high = np.full(n, np.inf), np.zeros(n)
-    np.minimum.at(low, users[has_room], program.utilities[has_room])
-    np.maximum.at(high, users[has_room], program.utilities[has_room])
+    low, high = program.range_of_utilities(has_room)
     stopped = np.zeros(n, bool)
     stopped[limits.keys[row, 0]] = (limits.matrix @ found.x)[row] >= limits.bounds[row] * (1 - SETTINGS.full)
     stopped &= (high > 0) & (high <= low * (1 + ROUNDING))

@@ -17,7 +17,7 @@ from fairopt.instance.tolerances import DIGITS, SAME
 from fairopt.program import Program, Solution, Stage, TreeFilling
 from fairopt.program.agents import AgentProgram
 from fairopt.program.guarantees import Floors, amounts_by_shares, ample, completion, most_counted, parts_program, raised_limits, raising
-from fairopt.program.promises import Promise, counted, counted_by_shares, guaranteed, promises_of, units_of
+from fairopt.program.promises import Promise, amounts_asked, counted, counted_by_shares, promises_of
 from fairopt.program.tree_filling import Part
 from fairopt.solvers.leximin.levels import Course, LevelGoal, LevelSolver, Proof, Step, bound_of
 
@@ -137,12 +137,7 @@ class _Looking:
 
     def asked(self) -> tuple[list[Any], list[Any], list[Any]]:
         """Return what promises ask for, the most that they could hold, and their units."""
-        promises, several = self.promises, [sum(other.owner == each.owner for other in self.promises) > 1 for each in self.promises]
-        most = [self.amount(k, large=False) for k in range(len(promises))]
-        asks = [
-            self.amount(k, large=True) if several[k] else guaranteed(self.program, self.goal, promise) for k, promise in enumerate(promises)
-        ]
-        return asks, most, units_of(self.program, self.goal, promises, asks)
+        return amounts_asked(self.program, self.goal, self.promises, self.amount)
 
     def _most_counted(self, promise: Promise, point: Any, large: bool) -> tuple[Any, Stage]:
         within = ample(self.program, self.goal.alone(promise.owner)) if large else self.program

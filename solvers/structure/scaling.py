@@ -43,9 +43,7 @@ def obstacle(program: Program) -> str:
         return "many limits across servers"
     limited = limits.keys[limits.kinds == LimitKind.TASKS, 0]
     if limited.size and (program.goal.tasks_are_caps or program.goal.is_filling):
-        low, high = np.full(len(program.users), np.inf), np.zeros(len(program.users))
-        np.minimum.at(low, program.pair_users, program.utilities)
-        np.maximum.at(high, program.pair_users, program.utilities)
+        low, high = program.range_of_utilities()
         if (high[limited] > low[limited] * (1 + ROUNDING)).any():
             return "limits on tasks that are worth more on one server than on another"
     measured = limited.size or across.size or program.goal.is_filling  # pairs that no server bounds have no cost to measure them by
