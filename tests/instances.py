@@ -20,6 +20,7 @@ __all__ = [
     "degenerate_instance",
     "demands_with_zeros",
     "few_servers_each",
+    "gpu_cluster",
     "instance_in_queues",
     "instance_in_zones",
     "instance_of_everything",
@@ -370,3 +371,15 @@ def decimal_tree(instance: fo.Instance) -> fo.Instance:
 
 def _tenths(quota: fo.Queue | fo.Quota) -> dict[str, Any]:
     return {word: {name: amount / 10 for name, amount in getattr(quota, word).items()} for word in ("guarantee", "limit", "lending_limit")}
+
+
+def gpu_cluster(users: int, seed: int, finite: bool) -> fo.Instance:
+    """Kinds of servers, tasks of few sizes, and Pareto-distributed numbers of tasks of most users: their money lies far apart."""
+    rng = np.random.default_rng(seed)
+    capacities = np.array([[8, 128, 1024], [4, 64, 512], [8, 256, 2048], [2, 32, 128], [0, 128, 1024], [0, 256, 2048.0]])
+    gpus, cpus, memory = (rng.choice(sizes, users) for sizes in ([0, 1, 2], [1, 4, 16, 32], [4, 16, 64, 128]))
+    demands = np.stack([gpus, cpus, memory], axis=1).astype(float)
+    tasks = np.where(rng.random(users) < 0.6, np.ceil(rng.pareto(1.1, users) * 3) + 1, np.inf) if finite else None
+    return fo.Instance(
+        capacities, demands, weights=rng.choice([1.0, 2.0, 4.0], users), counts=np.array([20, 40, 10, 80, 100, 150]), tasks=tasks
+    )

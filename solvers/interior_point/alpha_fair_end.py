@@ -68,13 +68,17 @@ def error_of(worths: Worths, x: Any, p: Any) -> End:
     if worths.log_cap is not None:
         x = x / pairs.spread(xp.clip(pairs.rows(x) / xp.exp(worths.log_cap), 1.0, None))
     v = pairs.rows(x)
-    m, missing = worths.paid(v, p)
+    m, missing, stopped = worths.paid(v, p)
     worth, cost = pairs.along_rows(m), pairs.cost(p)
     beyond = xp.clip(cost - worth, 0.0, None)
     idle = pairs.cost(p * xp.clip(1 - pairs.use(x), 0.0, None))
     wasted = pairs.dot_by_user(beyond + idle, x) / worths.at_stake(v, v * m) + missing
     cheap = pairs.eligible(xp.where(worth > 0, 1 - cost / xp.where(worth > 0, worth, 1.0), 0.0))
     error = max(float(xp.max(wasted)), float(xp.max(cheap)))
+    if stopped is not None:  # together they may spend more than all others
+        others = float(xp.sum(xp.where(stopped, 0.0, pairs.dot_by_user(cost, x))))
+        extra = float(xp.sum(xp.where(stopped, pairs.dot_by_user(beyond, x), 0.0)))
+        error = max(error, extra / others if others > 0 else 0.0)
     return End(error if np.isfinite(error) else np.inf, x, p)
 
 
@@ -124,7 +128,7 @@ def _with_worths(worths: Worths, end: End, used: Any, full: Any) -> Any:
     """Return the prices of full limits at which used pairs cost what they are worth."""
     pairs, xp = worths.pairs, worths.pairs.xp
     v = pairs.rows(end.x)
-    m, _ = worths.paid(v, end.p)
+    m = worths.paid(v, end.p)[0]
     weight = pairs.point(end.x, xp.where(full, 0.0, xp.ones_like(end.p)), xp.full_like(v, SETTINGS.held_price)) ** 2
     costs = pairs.eligible(xp.where(used, pairs.along_rows(m) - pairs.cost(end.p), 0.0))
     try:

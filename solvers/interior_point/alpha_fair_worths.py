@@ -58,6 +58,18 @@ class Worths:
         if self.log_total is not None:
             self.log_total = self.log_total - log_unit
 
+    def at_alpha(self, alpha: float, weights: FloatArray, v: Any, m: Any, moved: Any) -> Worths:
+        """Return the same users at another alpha, in the unit of money in which marginal utilities are nearest to the prices m.
+
+        ``moved``, (users,), are the users to whom the unit matters.
+        """
+        xp, other = self.pairs.xp, Worths(self.pairs, alpha, weights)
+        beyond = other.log_phi - alpha * xp.log(v) - xp.log(m)
+        middle = float(xp.max(xp.where(moved, beyond, -np.inf)) + xp.min(xp.where(moved, beyond, np.inf))) / 2
+        other.count_in(middle if np.isfinite(middle) else self.log_unit)
+        other.width = self.width
+        return other
+
     def log_worth(self, v: Any) -> Any:
         """Return logarithms of marginal utilities, (users,)."""
         own = self.log_phi - self.alpha * self.pairs.xp.log(v)
@@ -82,19 +94,20 @@ class Worths:
         elasticity = 1 / xp.clip(self.alpha * xp.exp(self.log_phi - self.alpha * xp.log(v) - log_worth), SETTINGS.least_elasticity, None)
         return (log_worth - xp.log(m)) * elasticity, elasticity
 
-    def paid(self, v: Any, p: Any) -> tuple[Any, Any]:
-        """Return what each user pays servers for a unit of utility, and the part of its tasks that a stopped user lacks, (users,).
+    def paid(self, v: Any, p: Any) -> tuple[Any, Any, Any | None]:
+        """Return what each user pays servers for a unit of utility, the part of its tasks that a stopped user lacks, and who is stopped.
 
-        That is its marginal utility, or less if its marginal utility at its cap exceeds the least cost: then a limit on tasks stops it.
+        All are (users,). A user pays its marginal utility, or less if its marginal utility at its cap exceeds the least cost: then a limit
+        on tasks stops it. Nobody is stopped (None) if nobody has such a limit.
         """
         worth = self.worth(v)
         if self.log_cap is None:
-            return worth, 0.0
+            return worth, 0.0, None
         pairs, xp = self.pairs, self.pairs.xp
         cap = xp.where(xp.isfinite(self.log_cap), xp.exp(self.log_cap), 1.0)
         cheapest = pairs.cheapest(p, pairs.arrays.floats([]))
         stopped = xp.isfinite(self.log_cap) & (self.worth(cap) > cheapest)
-        return xp.where(stopped, cheapest, worth), xp.where(stopped, 1 - v / cap, 0.0)
+        return xp.where(stopped, cheapest, worth), xp.where(stopped, 1 - v / cap, 0.0), stopped
 
     def mean_money(self, v: Any, money: Any) -> float:
         """Return the mean of what users pay servers; more than 0 even if all of them are stopped, and nothing has a price."""

@@ -79,15 +79,20 @@ class Settings:
     part_at_start: float = 1e-3  # of an even part of a server: what each pair has where the path of a tree starts
 
     # Alpha-fair goals: the path (alpha_fair, alpha_fair_worths).
-    steps_of_alpha_fair: int = 200
+    steps_of_alpha_fair: int = 1_000  # at most: 10 to 50, at a large alpha about six times alpha
     many_limits: int = 32  # of a server, from which on they may be rows of their own,
     few_entries: float = 0.25  # if users take at most this part of them
     digits: float = 3e-4  # times the tolerance: error at which the path ends
     good: float = 0.03  # times the tolerance: largest error of an answer
-    pairs_of_relative_steps: int = 20_000  # up to which a path that fails is followed once more, in relative changes
+    fair: float = 0.1  # times the tolerance: an answer with a smaller error is not looked for once more
     pairs_of_rough_answers: int = 20_000  # up to which an answer with a larger error counts: its active sets may be right
     pairs_to_polish: int = 500  # below which answers are always polished, which takes as long as a few steps
     stalled_of_alpha_fair: int = 6  # steps without gain near the end, after which the path ends
+    steps_of_start: int = 25  # in which demands approach utilities by more than `far` a step
+    steps_away: int = 100  # in which demands came no nearer to utilities, after which the path fails
+    kept_on_way: float = (
+        0.03  # factor by which the gap falls from one point that is kept to the next, as a start for steps near the central path
+    )
     lost: int = 15  # steps that do not halve the products, after which the path fails
     dear_at_start: float = 2.0  # cost of all limits at the start, relative to all money
     least_cost: float = 0.1  # least reduced cost at the start, relative to the cost
@@ -97,11 +102,11 @@ class Settings:
     near: float = 0.03  # the same before the last step of a rough path
     middle: float = 0.1  # to which the products fall by then, relative to all money
     part_of_costs: float = 0.1  # of a stopped user that its products are relative to
-    least_of_limit: float = 1e-9  # least unit of the product of a limit where users are stopped, relative to the mean money
+    least_of_limit: float = 1e-200  # least unit of the product of a limit where users are stopped, relative to the mean money
     slowly: float = 0.1  # a unit falls by this factor at most in a step
     end_of_tradeoff: float = 3e-12  # error at which the path of a trade-off ends,
     good_of_tradeoff: float = 1e-9  # and the largest of an answer
-    poorest: float = 1e-60  # least unit of a product, relative to the mean
+    poorest: float = 1e-280  # least unit of a product, relative to the mean
     free: float = 1e-6  # least mean money, relative to all that its tasks are worth to the user with the least
     least_elasticity: float = 1e-12  # of the marginal utility
     kept_pairs: float = 1e-2  # whose reduced cost is a smaller part of their worth stay in the system of rows
@@ -114,6 +119,21 @@ class Settings:
     held_price: float = 1e10  # in place of a utility whose price stays as it is
     nearly_full: float = 1 - 1e-4
     negligible: float = 1e-11  # part of all limits
+
+    # Their last part in steps that stay near the central path (alpha_fair_centring).
+    steps_of_centring: int = 100
+    part_of_centring: float = 0.1  # to which a step lets the products fall, at first
+    largest_part_of_centring: float = 0.8  # at last, after steps that led to no central point
+    patience_of_centring: int = 8  # steps in which a point becomes central, or else the last step was too long
+    uneven_of_centre: float = 2.0  # largest product of a central point, in parts of their mean
+    missed_of_centre: float = 1e-9  # largest distance of its demands from utilities, in logarithms
+
+    # With an alpha that rises (alpha_fair_rising).
+    first_alpha: float = 2.0
+    last_alpha: float = 128.0  # beyond, it rises in too many steps
+    rise: float = 0.5  # by how much, in logarithms, marginal utilities differ from prices when alpha has risen; at half of that it rises
+    least_distance: float = 1e-3  # half of that of the smallest and the largest utility, in logarithms
+    distance_of_alpha: float = 1e6  # added to how far alpha has to rise: more than any distance of demands from utilities
 
     # Many users of one limit each (by_sample).
     users_of_samples: int = 4_000  # from which on a sample is faster, in all

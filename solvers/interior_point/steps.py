@@ -68,6 +68,8 @@ class Demand:
         Least mu of the step.
     stopped : bool array (rows,), or None
         Which users a limit on tasks stops.
+    may_level : bool
+        May a step that keeps mu and makes the products equal take the place of a short one?
     """
 
     elasticity: Any
@@ -75,6 +77,7 @@ class Demand:
     unit: Any
     least: float
     stopped: Any = None
+    may_level: bool = True
 
 
 def part_of_the_way(gap: float) -> float:
@@ -164,9 +167,11 @@ def advance(
     lengths = lengths_of(step)
     ahead = products.mean((primal + lengths[0] * step[0]) * (dual + lengths[1] * step[1]))
     value = money if money is not None else float(xp.sum(p) + xp.sum(m)) if a is None else point.t
-    end = SETTINGS.end if demand is None else SETTINGS.end_of_demand if pairs.across is None else SETTINGS.end_across
-    aim = max(min((ahead / mu) ** SETTINGS.aim, 1.0) * mu, end * abs(value) / products.number, 0.0 if demand is None else demand.least)
-    wanted = products.wanted(aim, step)
+    aim = min((ahead / mu) ** SETTINGS.aim, 1.0) * mu
+    floor = SETTINGS.end * abs(value) / products.number if demand is None else demand.least
+    along_step = 1.0 if demand is None or aim >= floor else max(1 - floor / mu, 0.0)  # the predictor would go to 0
+    aim = max(aim, floor)
+    wanted = products.wanted(aim, step, along_step)
     step = system.step(wanted, residuals, care)
     lengths = lengths_of(step)
     for _ in range(SETTINGS.correctors):
@@ -179,7 +184,8 @@ def advance(
         if sum(longer) < sum(lengths) + SETTINGS.gain:
             break
         step, lengths = other, longer
-    if demand is not None and part == SETTINGS.longest_part and min(lengths) < SETTINGS.short:  # the next step is longer
+    near_end = part == SETTINGS.longest_part
+    if demand is not None and demand.may_level and near_end and min(lengths) < SETTINGS.short:  # the next step is longer
         other = system.step(products.wanted(mu), residuals, care)
         longer = lengths_of(other)
         if min(longer) > min(lengths):
@@ -247,14 +253,14 @@ class _Products:
             return self._pairs.mean(products)
         return float(self._pairs.xp.sum(self._pairs.eligible(self.free(products / self.unit)))) / self.number
 
-    def wanted(self, aim: float, step: tuple[Any, Any, float] | None = None) -> Any:
-        """Return the wanted changes of the products, to the second order of a known step."""
-        across = 0.0 if step is None else step[0] * step[1]
+    def wanted(self, aim: float, step: tuple[Any, Any, float] | None = None, part: float = 1.0) -> Any:
+        """Return the wanted changes of the products, to the second order of a part of a known step."""
+        across = 0.0 if step is None else part**2 * step[0] * step[1]
         changes = aim * self.unit - self._now - across
         if self._demand is None:
             return self._pairs.mask_equalities(changes)
         xp, (_, _, m), e, off = self._pairs.xp, self._pairs.parts(self._dual), self._demand.elasticity, self._demand.off
         if step is not None:
             dv, dm = self._pairs.parts(step[0])[2] / self._v, self._pairs.parts(step[1])[2] / m
-            off = off + (xp.clip(dv * dv, None, 1.0) + e * xp.clip(dm * dm, None, 1.0)) / 2
+            off = off + part**2 * (xp.clip(dv * dv, None, 1.0) + e * xp.clip(dm * dm, None, 1.0)) / 2
         return xp.concat([changes[: changes.shape[0] - self._pairs.n_rows], off * self._v * m])

@@ -55,7 +55,9 @@ def test_money_in_another_unit() -> None:
 def test_a_stopped_user_pays_the_least_cost() -> None:
     """User 1 may have half of the server, which is worth 6 to it; user 0 has the rest, worth 2, the price. The limit costs the other 4."""
     worths, x = two_users(tasks=[np.inf, 0.5]), np.array([0.5, 1.0])
-    paid, missing = worths.paid(x, price_of(2.0, worths))
+    paid, missing, stopped = worths.paid(x, price_of(2.0, worths))
+    assert stopped is not None
+    assert stopped.tolist() == [False, True]
     np.testing.assert_allclose(paid, [2.0, 1.0], rtol=1e-14)  # of half a task
     np.testing.assert_allclose(missing, 0.0, atol=1e-15)
     np.testing.assert_allclose(worths.paid(np.array([0.5, 0.8]), price_of(2.0, worths))[1], [0.0, 0.2], rtol=1e-14)

@@ -1,0 +1,67 @@
+"""A path of `fairopt.solvers.interior_point.alpha_fair` on which alpha rises, for a large alpha.
+
+At a large alpha the money of users spans many orders of magnitude, and nothing tells in advance who has how much: that is the answer. Each
+step of the path changes prices by a factor e at most, and starts that are a hundred such factors away from the answer may never come near.
+Here the path begins at a small alpha, where all users have about the same money. At every point whose demands are nearly the utilities,
+alpha rises by as much as keeps them near: the marginal utility phi v^-alpha of a user changes by a factor v^(-d alpha), so d alpha follows
+from the largest and the smallest v.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairopt.program import AlphaFair
+from fairopt.solvers.interior_point.alpha_fair_path import Path
+from fairopt.solvers.interior_point.alpha_fair_worths import Worths
+from fairopt.solvers.interior_point.settings import SETTINGS
+from fairopt.solvers.interior_point.steps import Point
+from fairopt.solvers.structure.pairs import Pairs
+
+__all__ = ["RisingPath"]
+
+
+class RisingPath(Path):
+    """A path that begins at a small alpha, and reaches that of the goal.
+
+    Attributes
+    ----------
+    goal : AlphaFair
+    """
+
+    def __init__(self, pairs: Pairs, goal: AlphaFair) -> None:
+        super().__init__(Worths(pairs, min(SETTINGS.first_alpha, goal.alpha), goal.weights))
+        self.goal = goal
+
+    @property
+    def distance(self) -> float:
+        """How far alpha is from that of the goal; then, demands from utilities."""
+        left = self.goal.alpha - self.worths.alpha
+        return self.furthest if not left else SETTINGS.distance_of_alpha + left
+
+    def measured(self, point: Point) -> float:
+        """Raise alpha; return the sum of the relative products."""
+        if self.worths.alpha < self.goal.alpha:
+            self._raise(point)
+        return super().measured(point)
+
+    def advanced(self, point: Point, gap: float, least_gap: float | None = None) -> Point:
+        """Take a step; while alpha rises, the products fall no further."""
+        if self.worths.alpha == self.goal.alpha:
+            return super().advanced(point, gap, least_gap)
+        after = super().advanced(point, gap, SETTINGS.middle)
+        self.settled = False
+        return after
+
+    def _raise(self, point: Point) -> None:
+        """Raise alpha by as much as keeps demands near utilities."""
+        xp, pairs, worths = self.pairs.xp, self.pairs, self.worths
+        v, m = pairs.parts(point.primal)[2], pairs.parts(point.dual)[2]
+        off, elasticity = worths.off(v, m)
+        if float(xp.max(xp.abs(off))) * worths.alpha > SETTINGS.rise / 2:
+            return
+        moved = elasticity > 0.5 / worths.alpha  # the others are stopped by limits on tasks, at any alpha
+        log_v = xp.log(v) + pairs.arrays.floats(np.log(pairs.scaled.reach))
+        distance = float(xp.max(xp.where(moved, log_v, -np.inf)) - xp.min(xp.where(moved, log_v, np.inf)))
+        rise = SETTINGS.rise / max(distance / 2, SETTINGS.least_distance)
+        self.worths = worths.at_alpha(min(self.goal.alpha, worths.alpha + rise), self.goal.weights, v, m, moved)
