@@ -8,13 +8,17 @@ With dz, ds and dt eliminated, a step solves one quasi-definite system,
 D is large for columns that are not used: these are eliminated, which is safe. The others stay, because D^-1 would drown F in rounding. What
 remains is equilibrated, factorised (dense while it is small, else sparse) and solved with iterative refinement. Of small problems B is
 dense, too: there, building sparse matrices would take most of the time.
+
+Where users share few rows and each has few columns, the system is factorised user by user instead, with all columns
+(`fairopt.solvers.active_sets.by_user`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,25 +27,14 @@ from scipy.linalg.lapack import dgetrf, dgetrs
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import TINY
 from fairopt.processes.streams import unwarned
+from fairopt.solvers.active_sets.by_user import Rows
 from fairopt.solvers.active_sets.settings import SETTINGS
 
-__all__ = ["HasRows", "KKTSystem"]
+__all__ = ["KKTSystem"]
 
 
 _Matrix = FloatArray | sp.csr_array
 _Factors = tuple[FloatArray, Callable[[FloatArray], FloatArray]]  # the units, and the solution of the scaled system
-
-
-class HasRows(Protocol):
-    """What has the matrix B and its transpose."""
-
-    @property
-    def B(self) -> sp.csr_array:
-        """(limits and users, columns)."""
-
-    @property
-    def Bt(self) -> sp.csr_array:
-        """(columns, limits and users)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +52,7 @@ class KKTSystem:
     solve_scaled: Callable[[FloatArray], FloatArray]
 
     @classmethod
-    def factorised(cls, problem: HasRows, D: FloatArray, F: FloatArray, keep: BoolArray) -> KKTSystem:
+    def factorised(cls, rows: Rows, D: FloatArray, F: FloatArray, keep: BoolArray) -> KKTSystem:
         """Eliminate, equilibrate and factorise.
 
         Raises
@@ -70,13 +63,18 @@ class KKTSystem:
         kept, rest = np.flatnonzero(keep), np.flatnonzero(~keep)
         sign = np.concatenate([np.ones(kept.size), -np.ones(F.size)])
         if F.size * D.size <= SETTINGS.small:
-            B = problem.B.toarray()
+            B = rows.B.toarray()
             units, solve = _dense(B[:, kept], B[:, rest], D[kept], D[rest], F, sign)
             return cls(B, B.T, D, F, kept, rest, B[:, rest], units, solve)
-        Bt_rest = problem.Bt[rest]
+        if rows.blocks is not None:
+            with suppress(np.linalg.LinAlgError):  # a block is singular: pivots among all unknowns may not be
+                units, solve = rows.blocks.factorised(rows, D, F)
+                none = np.zeros(0, np.int64)
+                return cls(rows.B, rows.Bt, D, F, np.arange(D.size), none, sp.csr_array((F.size, 0)), units, solve)
+        Bt_rest = rows.Bt[rest]
         B_rest = sp.csr_array(Bt_rest.T)
-        units, solve = _sparse(problem.Bt[kept], B_rest, Bt_rest, D[kept], D[rest], F, sign)
-        return cls(problem.B, problem.Bt, D, F, kept, rest, B_rest, units, solve)
+        units, solve = _sparse(rows.Bt[kept], B_rest, Bt_rest, D[kept], D[rest], F, sign)
+        return cls(rows.B, rows.Bt, D, F, kept, rest, B_rest, units, solve)
 
     def step(self, top: FloatArray, bottom: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Solve D dx + B'dq = top, B dx - F dq = bottom."""
@@ -87,7 +85,7 @@ class KKTSystem:
             left = top - self.D * dx - self.Bt @ dq
             below = bottom - self.B @ dx + self.F * dq
             size = float(np.abs(np.concatenate([left[self.kept], below]) * self.units).max(initial=0.0))
-            if not size < 0.5 * best:
+            if not size < 0.5 * best or size <= SETTINGS.rounded * float(np.abs(np.concatenate([dx[self.kept], dq]) / self.units).max()):
                 break
             best = size
             ddx, ddq = self._once(left, below)
@@ -96,6 +94,9 @@ class KKTSystem:
 
     def _once(self, top: FloatArray, bottom: FloatArray) -> tuple[FloatArray, FloatArray]:
         rest, kept = self.rest, self.kept
+        if not rest.size:
+            both = self.solve_scaled(np.concatenate([top, bottom]) * self.units) * self.units
+            return both[: kept.size], both[kept.size :]
         right = np.concatenate([top[kept], bottom - self.B_rest @ (top[rest] / self.D[rest])])
         both = self.solve_scaled(right * self.units) * self.units
         dx, dq = np.empty(self.D.size), both[kept.size :]

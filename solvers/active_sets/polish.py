@@ -68,7 +68,7 @@ def _polished(program: Program, goal: AlphaFair | Tradeoff, solution: Solution) 
     near = Point(np.maximum(near.x, 0.0), np.maximum(near.p, 0.0))
     if not (problem.utility(near.x) > 0).all():
         return None
-    small = problem.B.shape[0] * problem.B.shape[1] <= SETTINGS.small
+    small = problem.rows.B.shape[0] * problem.rows.B.shape[1] <= SETTINGS.small
     with one_thread() if small else nullcontext():
         if isinstance(goal, AlphaFair):
             exact = solve_near(problem, near)

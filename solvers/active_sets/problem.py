@@ -27,6 +27,7 @@ from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import TINY
 from fairopt.program import AlphaFair, Program, ScaledColumns, Solution, Tradeoff
+from fairopt.solvers.active_sets.by_user import Rows
 from fairopt.solvers.active_sets.settings import SETTINGS
 
 __all__ = ["LARGEST_LOG", "AlphaFairProblem", "Point", "too_little"]
@@ -65,8 +66,10 @@ class AlphaFairProblem:
         Unit of a user's utility: the largest that one column alone can give.
     v : array (columns,)
         V: utility of each column at 1, in parts of the unit.
-    A, At, B, Bt : sparse
-        (limits, columns), B = [A; -V'], and their transposes.
+    A, At : sparse
+        (limits, columns), and its transpose.
+    rows : Rows
+        B = [A; -V'].
     log_weight : array (users,)
     alpha : float
     log_kappa : float
@@ -84,8 +87,7 @@ class AlphaFairProblem:
     v: FloatArray
     A: sp.csr_array
     At: sp.csr_array
-    B: sp.csr_array
-    Bt: sp.csr_array
+    rows: Rows
     log_weight: FloatArray
     alpha: float
     log_kappa: float = -np.inf
@@ -108,7 +110,7 @@ class AlphaFairProblem:
         B = sp.csr_array(sp.vstack([scaled.use, -V], format="csr"))
         alpha = goal.beta if isinstance(goal, Tradeoff) else goal.alpha
         log_weight = np.log(goal.weights[scaled.members])
-        problem = cls(scaled, unit, v, scaled.use, sp.csr_array(scaled.use.T), B, sp.csr_array(B.T), log_weight, alpha)
+        problem = cls(scaled, unit, v, scaled.use, sp.csr_array(scaled.use.T), Rows(B, scaled.user), log_weight, alpha)
         return problem.with_shift(float(np.median(problem.log_phi))) if scaled.n_users else problem
 
     def with_alpha(self, alpha: float) -> AlphaFairProblem:

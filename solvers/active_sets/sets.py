@@ -170,7 +170,7 @@ def _newton(problem: AlphaFairProblem, start: Point, sets: ActiveSets, patience:
         if stalled >= patience:
             break
         try:
-            system = KKTSystem.factorised(problem, D, np.concatenate([F_limits, t / (a * y)]), used)
+            system = KKTSystem.factorised(problem.rows, D, np.concatenate([F_limits, t / (a * y)]), used)
             dx, dq = system.step(r_pairs, np.concatenate([r_limits, -(r_utility - t / a * r_worth)]))
         except (RuntimeError, ValueError, ArithmeticError):
             break

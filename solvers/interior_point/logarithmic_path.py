@@ -298,7 +298,7 @@ def _step(
     """
     at, a = iterate.at, problem.elasticity(iterate.logs.t)
     F = np.concatenate([at.s / at.p, at.t / (a * at.y)])
-    system = KKTSystem.factorised(problem, at.z / at.x, F, at.z < SETTINGS.kept_pairs * problem.v * at.y[problem.user])
+    system = KKTSystem.factorised(problem.rows, at.z / at.x, F, at.z < SETTINGS.kept_pairs * problem.v * at.y[problem.user])
     columns = at.x.size
 
     def direction(change: FloatArray, log_y: FloatArray, r_limits: FloatArray, r_utility: FloatArray, r_cost: FloatArray) -> _Variables:

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.tolerances import ROUNDING, TINY
 from fairopt.program import Program
+from fairopt.solvers.active_sets.by_user import Rows
 from fairopt.solvers.active_sets.kkt import KKTSystem
 from fairopt.solvers.interior_point.settings import SETTINGS
 from fairopt.solvers.structure.arrays import NUMPY
@@ -69,8 +70,7 @@ class RowPairs(PairLists):
         self.rows_matrix = sp.csr_array(scaled.columns.use[place])
         self._transposed = sp.csr_array(self.rows_matrix.T)
         V = sp.csr_array((self.W, (self._user, np.arange(self.n_pairs))), shape=(self.n_users, self.n_pairs))
-        self.B = sp.csr_array(sp.vstack([self.rows_matrix, -V], format="csr"))
-        self.Bt = sp.csr_array(self.B.T)
+        self.all_rows = Rows(sp.csr_array(sp.vstack([self.rows_matrix, -V], format="csr")), self._user)
         self.system = self.system_of_sets = RowSystem
 
     def use_of_servers(self, x: FloatArray, slots: int | None = None) -> FloatArray:
@@ -95,7 +95,7 @@ class RowPairs(PairLists):
 
         Eliminating the pair adds this, divided by D[pair], to F[r], as a multiple of F[r].
         """
-        entries = self.Bt
+        entries = self.all_rows.Bt
         most = np.zeros(self.n_pairs)
         some = entries.indptr[1:] > entries.indptr[:-1]
         with np.errstate(divide="ignore", over="ignore"):
@@ -125,9 +125,11 @@ class RowSystem:
         F = np.concatenate([of_limits[0], of_users])
         try:
             self.D = 1 / np.maximum(of_pairs, TINY)
-            if keep.sum() > SETTINGS.many_kept * F.size:  # then those without which nothing is lost are eliminated, too
+            if (
+                pairs.all_rows.blocks is None and keep.sum() > SETTINGS.many_kept * F.size
+            ):  # then those without which nothing is lost are eliminated, too
                 keep &= pairs.drowns(F) > SETTINGS.drowned * self.D
-            self.kkt = KKTSystem.factorised(pairs, self.D, F, keep)
+            self.kkt = KKTSystem.factorised(pairs.all_rows, self.D, F, keep)
         except (RuntimeError, ValueError, ArithmeticError) as error:
             raise np.linalg.LinAlgError(str(error)) from None
 

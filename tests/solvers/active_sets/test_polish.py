@@ -141,12 +141,12 @@ def test_a_step_solves_the_linear_system(dense: bool, monkeypatch: pytest.Monkey
     assert isinstance(goal, AlphaFair)
     problem = AlphaFairProblem.of(program, goal)
     rng = np.random.default_rng(0)
-    n, m = problem.v.size, problem.B.shape[0]
+    n, m = problem.v.size, problem.rows.B.shape[0]
     D, F, right = rng.uniform(0.5, 2, n), rng.uniform(0.5, 2, m), rng.normal(size=n + m)
-    B = problem.B.toarray()
+    B = problem.rows.B.toarray()
     expected = np.linalg.solve(np.block([[np.diag(D), B.T], [B, -np.diag(F)]]), right)
     for keep in (np.ones(n, bool), np.zeros(n, bool), np.arange(n) % 2 == 0):
-        dx, dq = KKTSystem.factorised(problem, D, F, keep).step(right[:n], right[n:])
+        dx, dq = KKTSystem.factorised(problem.rows, D, F, keep).step(right[:n], right[n:])
         np.testing.assert_allclose(np.append(dx, dq), expected, rtol=1e-12, atol=1e-13)
 
 
