@@ -12,6 +12,7 @@ sentences do not depend on those of a version of typer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any, get_args
 
@@ -156,8 +157,7 @@ def shown(parts: list[Any]) -> list[Any]:
     for part in parts:
         if part.param_type_name == "argument":
             part.display_type_rich = _nothing
-            if part.hidden:
-                part.get_usage_pieces = _no_pieces
+            part.get_usage_pieces = partial(_pieces, part)
         elif part.is_flag:
             part.metavar = ""
         elif part.metavar is None and choices_of(part):
@@ -180,5 +180,7 @@ def _nothing(ctx: Any) -> str:
     return ""
 
 
-def _no_pieces(ctx: Any) -> list[str]:
-    return []
+def _pieces(part: Any, ctx: Any) -> list[str]:
+    """Return an argument in the line of the usage: FILE, [FILE] if it can be left out, FILE... if it can be repeated."""
+    name = (part.metavar or part.name.upper()).removesuffix("...").strip("[]")
+    return [] if part.hidden else [f"{name if part.required else f'[{name}]'}{'' if part.nargs == 1 else '...'}"]

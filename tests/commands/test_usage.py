@@ -127,6 +127,22 @@ def test_one_word_takes_one_kind_of_value(name: str, command: Any) -> None:
         assert part.metavar not in ("CSV", "JSON", "TABLE", "PATH", "<bool>"), part.opts
 
 
+@pytest.mark.parametrize(
+    ("command", "usage"),
+    [
+        ("solve", "solve [OPTIONS] FILE"),
+        ("study", "study [OPTIONS] [FILE]..."),
+        ("history", "history [OPTIONS] FILE..."),
+        ("study-merge", "study-merge [OPTIONS] PART..."),
+        ("generate", "generate [OPTIONS] [SPEC]"),
+        ("schema", "schema [OPTIONS] [result]"),
+    ],
+)
+def test_the_usage_shows_arguments_as_manuals_do(command: str, usage: str) -> None:
+    """Whatever brackets a version of typer puts around them."""
+    assert f"Usage: fairopt {usage}\n" in re.sub(" +\n", "\n", run(command, "--help").stdout)
+
+
 def test_a_word_means_the_same_in_every_command() -> None:
     """Options of one name show one kind of value, wherever they are; words to choose from are those of the command."""
     kinds: dict[str, set[str]] = {}
