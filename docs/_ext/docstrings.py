@@ -48,14 +48,14 @@ def _signature(
 
 
 def short(signature: str | None) -> str | None:
-    """Write types by their names alone, and a default that is made anew each time as ``...``.
+    """Write types by their names alone, and a default that is made anew each time, or that the class states, as ``...``.
 
     >>> short("(of: ~fairopt.instance.Instance, more: dict = <factory>)")
     '(of: Instance, more: dict = ...)'
     """
     if signature is None:
         return None
-    return re.sub(r"~(?:\w+\.)+(\w+)", r"\1", signature).replace("<factory>", "...")
+    return re.sub(r"<factory>|(?<=\W)Ellipsis\b", "...", re.sub(r"~(?:\w+\.)+(\w+)", r"\1", signature))
 
 
 def _resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.TextElement) -> nodes.Node | None:
