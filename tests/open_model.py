@@ -26,9 +26,9 @@ from typing import Any
 
 import numpy as np
 from queue_oracle import Oracle, constructor, random_tree, share_per_task, with_orders
+from reference.linear import optimum
 from reference.named_limits import with_limits
 from reference.open_rows import DrawnRule, Polytope, come_last, decimal, filled, polytope_of, rates_of_tree, worth_of
-from scipy.optimize import linprog
 
 import fairopt as fo
 
@@ -194,15 +194,13 @@ def _places(instance: fo.Instance, n: int) -> set[str]:
 
 
 def _point(polytope: Polytope, goal: Any) -> Any:
-    found: Any = linprog(-goal, A_ub=polytope.matrix, b_ub=polytope.bounds)
-    return found.x
+    return optimum(goal, polytope.matrix, polytope.bounds).x
 
 
 def _highest(polytope: Polytope, goal: Any) -> float:
     if not goal.any():
         return 0.0
-    found: Any = linprog(-goal, A_ub=polytope.matrix, b_ub=polytope.bounds)
-    return -float(found.fun)
+    return optimum(goal, polytope.matrix, polytope.bounds).value
 
 
 def question(seed: int) -> Question:

@@ -48,10 +48,10 @@ from typing import Any, Literal
 import numpy as np
 from instances import demands_with_zeros, with_lenders
 from reference.kept import all_rows, kept_of
+from reference.linear import TIGHT, optimum
 from reference.named_limits import rows_of_limits
 from reference.open_rows import DrawnRule, rows_of_rules
 from reference.simplex import maximise
-from scipy.optimize import linprog
 
 import fairopt as fo
 
@@ -82,7 +82,6 @@ QueueShare = Literal["dominant", "sum"]
 
 _BLOCKED = 1e-8  # a user stops if it could rise by a smaller part of what it could have alone
 _CAUGHT_UP = 1e-9  # two shares over weights that differ by a smaller part are equal
-_OPTIONS: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 # The tree as plain lists ---------------------------------------------------------------------------------------------------------
@@ -246,12 +245,12 @@ def _best(lines: bytes, bounds: bytes) -> tuple[float, Any]:
     """
     right = np.frombuffer(bounds)
     table = np.frombuffer(lines).reshape(right.size + 1, -1)
-    attempts: Any = (_OPTIONS, {**_OPTIONS, "presolve": False}, {})
-    for options in attempts:
-        found: Any = linprog(-table[0], A_ub=table[1:], b_ub=right, options=options)
-        if found.status == 0:
-            return -found.fun, found.x
-    raise ArithmeticError(found.message)
+    attempts: tuple[dict[str, Any], ...] = (TIGHT, TIGHT | {"presolve": "off"}, {})
+    for settings in attempts:
+        found = optimum(table[0], table[1:], right, **settings)
+        if found.x is not None:
+            return found.value, found.x
+    raise ArithmeticError(found.status)
 
 
 class LinearPrograms:

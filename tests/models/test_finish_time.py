@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reference.linear import TIGHT, optimum
 from scipy.optimize import linprog
 
 import fairopt as fo
@@ -54,9 +55,8 @@ def rows_of(cluster: fo.Instance) -> tuple[np.ndarray, np.ndarray]:
 
 def most(goal: np.ndarray, matrix: np.ndarray, bounds: np.ndarray) -> float:
     """Return the optimum of a linear program, -inf if nothing is feasible."""
-    tight: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-    found: Any = linprog(-goal, A_ub=matrix, b_ub=bounds, bounds=(0, None), method="highs", options=tight)
-    return float(-found.fun) if found.status == 0 else -np.inf
+    found = optimum(goal, matrix, bounds, **TIGHT)
+    return found.value if found.x is not None else -np.inf
 
 
 def alone(cluster: fo.Instance, user: int) -> float:

