@@ -16,7 +16,7 @@ import numpy as np
 from fairopt import wording
 from fairopt.instance import FloatArray
 from fairopt.plots.colours import NOTIONS, looks
-from fairopt.plots.labels import label_points, together
+from fairopt.plots.labels import label_points, listed, together
 from fairopt.plots.sheets import is_narrow, sheet
 from fairopt.plots.style import COLOURS, GREY, short_label, size_of
 from fairopt.studies.titles import entry_title
@@ -182,7 +182,7 @@ def label_of(points: Sequence[FrontierPoint], wrap: int = _WRAP, title: Callable
             pairs = [f"({beta},\u00a0{lam})" for beta, lam in map(_member, members)]
             alone = len(members) == len(points)  # then the shape of the mark shows the family
             names.append(("" if alone else f"{kind.upper()}\u00a0") + ", ".join(pairs))
-    return "\n".join(textwrap.wrap(", ".join(names), wrap, break_on_hyphens=False))
+    return "\n".join(textwrap.wrap(listed(names), wrap, break_on_hyphens=False))
 
 
 def _title(name: str) -> str:

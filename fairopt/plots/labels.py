@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.backend_bases import RendererBase
 
-__all__ = ["label_points", "together", "tree_ticks"]
+__all__ = ["label_points", "listed", "together", "tree_ticks"]
 
 _ANGLES = np.deg2rad(np.arange(0, 360, 20))
 _DISTANCES = (9.0, 18.0, 32.0, 50.0, 75.0, 105.0, 140.0)  # points (of type) from the mark
@@ -83,6 +83,15 @@ def label_points(
             crossed = np.vstack([crossed, np.repeat(chosen_leader, 4, axis=0)])  # keeps later labels off the leader
         taken.append(chosen)
     return middles
+
+
+def listed(names: Sequence[str]) -> str:
+    """Join the names of one mark; those with commas by semicolons.
+
+    >>> listed(["DRFH", "TSF"]), listed(["DRFH", "DRFH, best-fit"])
+    ('DRFH, TSF', 'DRFH; DRFH, best-fit')
+    """
+    return ("; " if any(", " in name for name in names) else ", ").join(names)
 
 
 def together(places: FloatArray, axes: Axes) -> list[list[int]]:

@@ -15,7 +15,7 @@ import numpy as np
 from fairopt import wording
 from fairopt.errors import Unsupported
 from fairopt.plots.colours import MARKS, WHOLE, looks
-from fairopt.plots.labels import label_points, together
+from fairopt.plots.labels import label_points, listed, together
 from fairopt.plots.sheets import sheet
 from fairopt.plots.style import percent_labels, short_label, wrapped
 from fairopt.studies.means import SUFFIXES, Interval, Means
@@ -125,7 +125,7 @@ def plot_study(
         part = means.xs(name, level="instance")
         places = part[columns].to_numpy(float)
         groups = together(places, axes)
-        texts = [", ".join(short_label(called.get(str(part.index[j]), str(part.index[j])), _NAME) for j in group) for group in groups]
+        texts = [listed([short_label(called.get(str(part.index[j]), str(part.index[j])), _NAME) for j in group]) for group in groups]
         errors = np.nan_to_num(part[spreads].to_numpy(float))
         sides = np.eye(2)[None] * errors[:, None]  # each error along its axis
         lines = [np.array([place - side, place + side]) for place, own in zip(places, sides, strict=True) for side in own if side.any()]

@@ -37,7 +37,7 @@ def test_every_point_is_named_once_in_its_colour(findings: Findings) -> None:
     labels = [row["label"] for row in rows.values() if row["label"]]
     words = "\n".join(labels)
     for name in ("drf", "efficiency", "$mine$"):
-        assert sum(name in label.replace("\n", " ").replace(",", " ").split() for label in labels) == 1
+        assert sum(name in label.replace("\n", " ").replace(",", " ").replace(";", " ").split() for label in labels) == 1
     assert "\N{GREEK SMALL LETTER ALPHA}" in words
     assert "\\" not in words
     assert rows["drf"]["colour"] == NOTIONS["drf"]

@@ -12,6 +12,7 @@ from fairopt.analysis.bounds.worst_in_box import WorstCaseInBox
 from fairopt.analysis.shortfalls import tasks_in_fractions
 from fairopt.analysis.worst_cases.search import WorstCase
 from fairopt.instance import FloatArray, Instance
+from fairopt.reporting.tables.comparison import regret_columns
 from fairopt.show.blocks import GAP, Block, Note
 from fairopt.show.table import Column, Table, names, numbers
 from fairopt.wording import duration, figure, plural
@@ -26,7 +27,9 @@ def worst_case_blocks(worst: WorstCase, seconds: float | None = None, *, exact: 
     yield GAP
     own, best = worst.in_fractions or (worst.schedule.tasks, worst.exact.tasks)
     yield from _allocations(instance, own, best, worst.schedule.certificate.qualifier or "given")
-    yield str(found)
+    yield GAP
+    yield Table.of(names("regret", [worst.name]), *regret_columns([found]))
+    yield GAP
     size = f"{plural(worst.tries, 'instance')} tried, seed {worst.seed}"
     stopped = {"": "", "time limit": ", stopped by the time limit", "interrupted": ", interrupted"}[worst.stopped]
     failed = f", {worst.failed:,} not solved" if worst.failed else ""
@@ -51,7 +54,9 @@ def worst_in_box_blocks(worst: WorstCaseInBox, seconds: float | None = None) -> 
     if worst.proved is not None:
         own, best = tasks_in_fractions(worst.own), tasks_in_fractions(worst.exact)
     yield from _allocations(instance, own, best, "own")
-    yield str(found)
+    yield GAP
+    yield Table.of(names("regret", [worst.name]), *regret_columns([found]))
+    yield GAP
     value = figure(worst.value if worst.proved is None else worst.proved, 4)
     time = "" if seconds is None else f" Time: {duration(seconds)}"
     stopped = {"": "", "time limit": " The time limit ended the search.", "interrupted": " The search was interrupted."}[worst.stopped]
