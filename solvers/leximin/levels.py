@@ -52,6 +52,7 @@ __all__ = [
     "settle_below",
     "solve_levels",
     "stopped_at",
+    "stopped_of",
 ]
 
 log = logging.getLogger(__name__)
@@ -374,8 +375,12 @@ def could_rise(course: Course, t: float, proof: Proof) -> FloatArray:
 
 def stopped_at(course: Course, t: float, proof: Proof, settle_at: float) -> tuple[IntArray, bool]:
     """Return the users who stop at t, and whether prices prove it. If they prove it for nobody, return the users who could rise least."""
-    rising, could = course.rising, could_rise(course, t, proof)
-    stopped = could <= settle_at
+    return stopped_of(course, could_rise(course, t, proof), settle_at)
+
+
+def stopped_of(course: Course, could: FloatArray, settle_at: float) -> tuple[IntArray, bool]:
+    """Return the same of users who `could_rise` by so much."""
+    rising, stopped = course.rising, could <= settle_at
     proved = bool(stopped.any())
     if not proved:  # the best proof there is; the certificate will judge it
         stopped = (could <= could.min()) & (course.rate[rising] > 0)

@@ -35,7 +35,7 @@ from fairopt.instance.tolerances import ROUNDING
 from fairopt.program import Equalize, Leximin, Program, Solution, Stage
 from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, could_rise, settle_below, stopped_at
+from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, could_rise, settle_below, stopped_at, stopped_of
 from fairopt.solvers.leximin.levels import solve_levels as by_levels
 from fairopt.solvers.via_highs.level_points import Point
 from fairopt.solvers.via_highs.level_problem import LevelProblem
@@ -189,8 +189,8 @@ def settled_by_prices(
     """
     lowered = course.lowered(point.levels)
     proof = programs.proof(lowered, point, cap)
-    stopped, proved = stopped_at(lowered, point.t, proof, settle_at)
     could = could_rise(lowered, point.t, proof)
+    stopped, proved = stopped_of(lowered, could, settle_at)
     in_doubt = bool(((could > settle_at) & (could <= SETTINGS.in_doubt * settle_at)).any())
     if not proved or in_doubt:
         point = programs.sharper(lowered, point)
