@@ -76,7 +76,16 @@ class Filling(ABC):
 
     @abstractmethod
     def keeping(self, promised: Floors, *, everywhere: bool, after: Any) -> Any:
-        """Return floors to keep and the ``point`` of their completion; in the surplus ``everywhere``, beginning at that of those before."""
+        """Return floors to keep, with the ``point`` of their last completion.
+
+        Parameters
+        ----------
+        promised : Floors
+        everywhere : bool
+            As in `fairopt.program.guarantees.completion`: True in the parts of the surplus.
+        after
+            The floors that were kept in the parts before; None if there are none.
+        """
 
     @abstractmethod
     def users(self, shares: Shares) -> Any:
