@@ -45,7 +45,7 @@ from fairopt.solvers.interior_point.alpha_fair_rising import RisingPath
 from fairopt.solvers.interior_point.alpha_fair_worths import Worths
 from fairopt.solvers.interior_point.by_sample import Start, fits, solve_by_sample
 from fairopt.solvers.interior_point.rows import RowPairs, ScaledRows
-from fairopt.solvers.interior_point.settings import SETTINGS
+from fairopt.solvers.interior_point.settings import ALPHA_FAIR, RISING
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
 from fairopt.solvers.structure.pairs import Pairs, lay_out
 from fairopt.solvers.structure.scaling import ScaledProgram, obstacle
@@ -87,9 +87,9 @@ def _laid_out(program: Program, arrays: Arrays) -> Pairs:
     if obstacle(program):
         return RowPairs(ScaledRows.of(program))
     scaled = ScaledProgram.of(program)
-    if arrays.are_numpy and scaled.n_slots >= SETTINGS.many_limits:
+    if arrays.are_numpy and scaled.n_slots >= ALPHA_FAIR.many_limits:
         eliminates_servers = scaled.n_rows <= scaled.n_slots * scaled.n_servers
-        if eliminates_servers or np.count_nonzero(scaled.A) <= SETTINGS.few_entries * scaled.A.size:
+        if eliminates_servers or np.count_nonzero(scaled.A) <= ALPHA_FAIR.few_entries * scaled.A.size:
             return RowPairs(ScaledRows.of(program))
     return lay_out(scaled, arrays)
 
@@ -98,17 +98,17 @@ def _solution(
     program: Program, goal: AlphaFair, pairs: Pairs, tolerance: float, deadline: Deadline, start: Start | None = None, rough: float = 0.0
 ) -> Solution | None:
     """Return the end of the path, or its first point with a gap of ``rough``; None if it does not converge."""
-    good = max(SETTINGS.good * tolerance, rough)
+    good = max(ALPHA_FAIR.good * tolerance, rough)
     path = Path(Worths(pairs, goal.alpha, goal.weights), start)
-    found = _found(path, good, SETTINGS.digits * tolerance, deadline, rough)
-    may_rise = start is None and SETTINGS.first_alpha < goal.alpha <= SETTINGS.last_alpha
-    if may_rise and (found is None or found.end.error > SETTINGS.fair * tolerance):
+    found = _found(path, good, ALPHA_FAIR.digits * tolerance, deadline, rough)
+    may_rise = start is None and RISING.first_alpha < goal.alpha <= RISING.last_alpha
+    if may_rise and (found is None or found.end.error > ALPHA_FAIR.fair * tolerance):
         log.info("once more, with an alpha that rises")
         rising = RisingPath(pairs, goal)
-        better = _found(rising, good, SETTINGS.digits * tolerance, deadline)
+        better = _found(rising, good, ALPHA_FAIR.digits * tolerance, deadline)
         if better is not None and (found is None or better.end.error < found.end.error):
             path, found = rising, better
-    if found is None or (found.end.error > max(good, tolerance) and program.n_pairs > SETTINGS.pairs_of_rough_answers):
+    if found is None or (found.end.error > max(good, tolerance) and program.n_pairs > ALPHA_FAIR.pairs_of_rough_answers):
         return None
     tasks = pairs.tasks(found.end.x)
     nothing = program.per_user(tasks)[pairs.scaled.member] == 0
@@ -139,8 +139,8 @@ def follow_with_total(problem: AlphaFairProblem, goal: Tradeoff, deadline: Deadl
     pairs = RowPairs(ScaledRows.of(problem.scaled.program, capped=False))
     with np.errstate(all="ignore"):
         path = Path(Worths(pairs, goal.beta, goal.weights, problem.log_kappa))
-        found = _followed(path, SETTINGS.end_of_tradeoff, deadline)
-        if found is None or found.end.error > SETTINGS.good_of_tradeoff:
+        found = _followed(path, ALPHA_FAIR.end_of_tradeoff, deadline)
+        if found is None or found.end.error > ALPHA_FAIR.good_of_tradeoff:
             return None
         return Answer(found.end.x, found.end.p[0] * np.exp(path.worths.log_unit - problem.shift), found.steps)
 
@@ -158,15 +158,15 @@ def _followed(path: Path, enough: float, deadline: Deadline, rough: float = 0.0)
     point, best = path.start(), None
     mark, since, stalled = np.inf, 0, 0  # a gap, steps since it was halved, and steps that gained nothing near the end
     nearest, away, kept = np.inf, 0, np.inf  # a distance, steps since it was reached, and the gap of the last point that was kept
-    for step in range(SETTINGS.steps_of_alpha_fair):
+    for step in range(ALPHA_FAIR.steps_of_alpha_fair):
         if deadline.left == 0.0:
             raise deadline.passed({"steps": step})
         gap = path.measured(point)
-        if gap < rough and path.furthest < SETTINGS.near:
+        if gap < rough and path.furthest < ALPHA_FAIR.near:
             return _Found(path.present(point, gap), step)
-        end = best_end(path.worths, point, path.money_of_limits, enough) if gap < SETTINGS.close_to_end else path.present(point, np.inf)
+        end = best_end(path.worths, point, path.money_of_limits, enough) if gap < ALPHA_FAIR.close_to_end else path.present(point, np.inf)
         log.debug("step %d: gap %.1e, error %.1e", step, gap, end.error)
-        if path.settled and SETTINGS.close_to_end * SETTINGS.kept_on_way < gap < SETTINGS.kept_on_way * kept:
+        if path.settled and ALPHA_FAIR.close_to_end * ALPHA_FAIR.kept_on_way < gap < ALPHA_FAIR.kept_on_way * kept:
             path.near.append(point)
             kept = gap
         nearest, away = (path.distance, 0) if path.settled or path.distance < nearest else (nearest, away + 1)
@@ -176,10 +176,10 @@ def _followed(path: Path, enough: float, deadline: Deadline, rough: float = 0.0)
             best = _Found(end, step)
         if (
             end.error <= enough
-            or stalled >= SETTINGS.stalled_of_alpha_fair
-            or (since > SETTINGS.lost and best is None)
-            or away > SETTINGS.steps_away
-            or (step > SETTINGS.steps_of_start and path.furthest > SETTINGS.far * (SETTINGS.steps_of_alpha_fair - step))
+            or stalled >= ALPHA_FAIR.stalled_of_alpha_fair
+            or (since > ALPHA_FAIR.lost and best is None)
+            or away > ALPHA_FAIR.steps_away
+            or (step > ALPHA_FAIR.steps_of_start and path.furthest > ALPHA_FAIR.far * (ALPHA_FAIR.steps_of_alpha_fair - step))
             or not np.isfinite(gap)
         ):
             break

@@ -20,7 +20,7 @@ import numpy as np
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point.alpha_fair_end import End, best_end
 from fairopt.solvers.interior_point.alpha_fair_path import Path
-from fairopt.solvers.interior_point.settings import SETTINGS
+from fairopt.solvers.interior_point.settings import CENTRING
 from fairopt.solvers.interior_point.steps import Point
 
 __all__ = ["follow_centrally"]
@@ -43,19 +43,19 @@ def follow_centrally(path: Path, starts: Sequence[Point], enough: float, deadlin
     point = earlier.pop()
     best = path.present(point, np.inf)
     central: Point | None = None
-    part, since = SETTINGS.part_of_centring, 0
-    for step in range(SETTINGS.steps_of_centring):
+    part, since = CENTRING.part_of_centring, 0
+    for step in range(CENTRING.steps_of_centring):
         if deadline.left == 0.0:
             raise deadline.passed({"steps": step})
         gap = path.measured(point)
         best = min(best, best_end(path.worths, point, path.money_of_limits, enough), key=lambda end: end.error)
         if best.error <= enough:
             break
-        is_central = path.uneven < SETTINGS.uneven_of_centre and path.missed(point) < SETTINGS.missed_of_centre
+        is_central = path.uneven < CENTRING.uneven_of_centre and path.missed(point) < CENTRING.missed_of_centre
         log.debug("step %d: gap %.1e, uneven %.1e, error %.1e", step, gap, path.uneven, best.error)
         if is_central:
             central, since = point, 0
-        elif since >= SETTINGS.patience_of_centring:
+        elif since >= CENTRING.patience_of_centring:
             since = 0
             if central is None:
                 if not earlier:
@@ -63,7 +63,7 @@ def follow_centrally(path: Path, starts: Sequence[Point], enough: float, deadlin
                 point = earlier.pop()
             else:
                 part = part**0.5
-                if part > SETTINGS.largest_part_of_centring:
+                if part > CENTRING.largest_part_of_centring:
                     break
                 point, is_central = central, True
             gap = path.measured(point)
@@ -71,5 +71,5 @@ def follow_centrally(path: Path, starts: Sequence[Point], enough: float, deadlin
         try:
             point = path.advanced(point, gap, gap * (part if is_central else 1.0))
         except np.linalg.LinAlgError:
-            since = SETTINGS.patience_of_centring
+            since = CENTRING.patience_of_centring
     return best, step

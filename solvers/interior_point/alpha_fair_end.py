@@ -18,7 +18,7 @@ import numpy as np
 
 from fairopt.instance.tolerances import SAME
 from fairopt.solvers.interior_point.alpha_fair_worths import Worths
-from fairopt.solvers.interior_point.settings import SETTINGS
+from fairopt.solvers.interior_point.settings import ALPHA_FAIR
 from fairopt.solvers.interior_point.steps import Point
 from fairopt.solvers.structure.newton import NewtonSystem, Residuals
 
@@ -47,7 +47,7 @@ def best_end(worths: Worths, point: Point, money_of_limits: Any, enough: float) 
     x, _, _ = pairs.parts(point.primal)
     _, p, _ = pairs.parts(point.dual)
     ends = [error_of(worths, x, p)]
-    if ends[0].error < SETTINGS.sets_show_below:
+    if ends[0].error < ALPHA_FAIR.sets_show_below:
         used, full = _shown(worths, point, money_of_limits)
         ends.append(error_of(worths, _with_full_limits(worths, point, used, full), p))
         ends.append(error_of(worths, ends[1].x, xp.where(full, p, 0.0)))
@@ -63,7 +63,7 @@ def error_of(worths: Worths, x: Any, p: Any) -> End:
     x = _with_demands(worths, x, p)
     fullest = pairs.eligible(pairs.fullest(x), 1.0)
     if worths.log_cap is not None or pairs.system_of_sets:  # where all users are stopped, a server has room, which is not theirs
-        fullest = xp.where(fullest > SETTINGS.nearly_full, fullest, 1.0)
+        fullest = xp.where(fullest > ALPHA_FAIR.nearly_full, fullest, 1.0)
     x = x / fullest
     if worths.log_cap is not None:
         x = x / pairs.spread(xp.clip(pairs.rows(x) / xp.exp(worths.log_cap), 1.0, None))
@@ -92,7 +92,7 @@ def _with_demands(worths: Worths, x: Any, p: Any) -> Any:
     demand = xp.exp(worths.demand(least, 0.0)[0])
     here = xp.astype(price <= pairs.spread(least) * (1 + SAME), xp.float64)
     own = here * pairs.spread(demand / pairs.rows(here))
-    return xp.where(pairs.spread(-pairs.least_by_user(-own)) < SETTINGS.negligible, own, x)
+    return xp.where(pairs.spread(-pairs.least_by_user(-own)) < ALPHA_FAIR.negligible, own, x)
 
 
 def _shown(worths: Worths, point: Point, money_of_limits: Any) -> tuple[Any, Any]:
@@ -129,7 +129,7 @@ def _with_worths(worths: Worths, end: End, used: Any, full: Any) -> Any:
     pairs, xp = worths.pairs, worths.pairs.xp
     v = pairs.rows(end.x)
     m = worths.paid(v, end.p)[0]
-    weight = pairs.point(end.x, xp.where(full, 0.0, xp.ones_like(end.p)), xp.full_like(v, SETTINGS.held_price)) ** 2
+    weight = pairs.point(end.x, xp.where(full, 0.0, xp.ones_like(end.p)), xp.full_like(v, ALPHA_FAIR.held_price)) ** 2
     costs = pairs.eligible(xp.where(used, pairs.along_rows(m) - pairs.cost(end.p), 0.0))
     try:
         _, dp, _ = pairs.parts(_step(worths, weight, Residuals(xp.zeros_like(end.p), xp.zeros_like(v), costs, 0.0))[1])
@@ -142,5 +142,5 @@ def _step(worths: Worths, weight: Any, residuals: Residuals) -> tuple[Any, Any, 
     """Return a step of the Newton system with these weights of the primal values."""
     pairs, xp = worths.pairs, worths.pairs.xp
     system = (pairs.system_of_sets or NewtonSystem)(pairs, weight, xp.ones_like(weight), pairs.arrays.floats(np.ones(pairs.n_rows)), None)
-    step: tuple[Any, Any, float] = system.step(xp.zeros_like(weight), residuals, SETTINGS.refinements_on_sets)
+    step: tuple[Any, Any, float] = system.step(xp.zeros_like(weight), residuals, ALPHA_FAIR.refinements_on_sets)
     return step

@@ -10,7 +10,7 @@ from fairopt.instance import FloatArray
 from fairopt.solvers.interior_point.alpha_fair_end import End
 from fairopt.solvers.interior_point.alpha_fair_worths import Worths
 from fairopt.solvers.interior_point.by_sample import Start
-from fairopt.solvers.interior_point.settings import SETTINGS
+from fairopt.solvers.interior_point.settings import ALPHA_FAIR, STEPS
 from fairopt.solvers.interior_point.steps import Demand, Point, advance, part_of_the_way
 
 __all__ = ["Path"]
@@ -45,7 +45,7 @@ class Path:
         log_money = pairs.arrays.numpy(worths.log_phi + (1 - worths.alpha) * xp.log(pairs.rows(self._even)))
         if start is None:
             middle = float(np.median(log_money))
-            log_money = np.clip(log_money, middle - SETTINGS.spread_of_money, middle + SETTINGS.spread_of_money)
+            log_money = np.clip(log_money, middle - ALPHA_FAIR.spread_of_money, middle + ALPHA_FAIR.spread_of_money)
         unit = float(np.logaddexp.reduce(log_money))
         worths.count_in(unit)
         self._first_money = pairs.arrays.floats(np.exp(log_money - unit))
@@ -63,7 +63,7 @@ class Path:
         if start is not None:
             prices[:] = 0.0
             prices[scaled.row_slot, scaled.row_place] = start.prices[scaled.row]
-        return np.asarray(SETTINGS.dear_at_start * prices / prices.sum())
+        return np.asarray(ALPHA_FAIR.dear_at_start * prices / prices.sum())
 
     def start(self) -> Point:
         """Return the first point: half of every limit divided evenly, and one price of all limits, unless the start has others."""
@@ -71,7 +71,7 @@ class Path:
         v = pairs.rows(x)
         m = self._first_money / v
         cost = pairs.cost(p)
-        z = pairs.eligible(pairs.xp.maximum(cost - pairs.along_rows(m), SETTINGS.least_cost * cost), 1.0)
+        z = pairs.eligible(pairs.xp.maximum(cost - pairs.along_rows(m), ALPHA_FAIR.least_cost * cost), 1.0)
         return Point(pairs.point(x, 1 - pairs.use(x), v), pairs.point(z, p, m), 0.0)
 
     def present(self, point: Point, error: float) -> End:
@@ -86,7 +86,7 @@ class Path:
         off, elasticity = worths.off(v, m)
         of_one = elasticity if worths.log_total is not None else min(1.0, 1 / worths.alpha)  # how much a factor e of prices changes demands
         self.furthest = float(xp.max(xp.abs(off / of_one)))
-        self.settled |= self.furthest < SETTINGS.far
+        self.settled |= self.furthest < ALPHA_FAIR.far
         if not self.settled:
             if worths.log_total is None:  # the unit of money is still free
                 moved = elasticity > 0.5 / worths.alpha  # the demand of a stopped user does not depend on the unit
@@ -94,11 +94,11 @@ class Path:
                 if np.isfinite(middle):
                     worths.count_in(middle)
                     off, _ = worths.off(v, m)
-            short = xp.clip(off / of_one, None, SETTINGS.far)
+            short = xp.clip(off / of_one, None, ALPHA_FAIR.far)
             off = of_one * xp.where(short < 0, xp.expm1(short), short)
         money = worths.mean_money(v, v * m) * pairs.n_users
         if least_gap is None:
-            least_gap = SETTINGS.middle if not self.settled else SETTINGS.end_of_demand if pairs.across is None else SETTINGS.end_across
+            least_gap = ALPHA_FAIR.middle if not self.settled else STEPS.end_of_demand if pairs.across is None else STEPS.end_across
         least = least_gap * money / (pairs.n_products - pairs.n_rows)
         stopped = None if worths.log_cap is None else elasticity < 0.5 / worths.alpha
         demand = Demand(elasticity, off, self._unit, least, stopped, may_level=greedy)
@@ -114,7 +114,7 @@ class Path:
         own, self.money_of_limits = self._money(x, v, m, money, mean)
         unit = pairs.point(pairs.spread(own), self.money_of_limits, xp.ones_like(v))
         if capped and self.settled:  # a stopped user may pay much less after a step: products follow slowly
-            unit = xp.maximum(unit, SETTINGS.slowly * self._unit)
+            unit = xp.maximum(unit, ALPHA_FAIR.slowly * self._unit)
         counted = pairs.eligible(pairs.point(*pairs.parts(unit)[:2], xp.zeros_like(v)))
         self._unit = unit / (float(xp.sum(counted)) / (pairs.n_products - pairs.n_rows))
         products = pairs.eligible(pairs.point(x * z, s * p, xp.zeros_like(v)) / self._unit)
@@ -143,9 +143,9 @@ class Path:
         what these limits would cost it then. Larger ones would hold its x above what its limit on tasks allows, at any price.
         """
         pairs, xp, log_cap = self.pairs, self.pairs.xp, self.worths.log_cap
-        own = in_limits = xp.maximum(money, SETTINGS.poorest * mean)
+        own = in_limits = xp.maximum(money, ALPHA_FAIR.poorest * mean)
         if log_cap is not None:
-            stopped, least = self.worths.off(v, m)[1] < 0.5 / self.worths.alpha, SETTINGS.least_of_limit * mean
+            stopped, least = self.worths.off(v, m)[1] < 0.5 / self.worths.alpha, ALPHA_FAIR.least_of_limit * mean
             in_limits = xp.where(stopped, xp.maximum(own, least), own)
         use, parts = pairs.use(x), pairs.use(x / pairs.spread(in_limits))
         of_limits = xp.where(parts > 0, use / xp.where(parts > 0, parts, 1.0), mean)
@@ -156,5 +156,5 @@ class Path:
         if log_cap is not None:
             of_limits = xp.clip(of_limits, None, mean)
             costs = xp.clip(xp.exp(log_cap), None, 1.0) * pairs.cheapest(of_limits, pairs.arrays.floats([]))
-            own = xp.where(stopped, xp.maximum(own, SETTINGS.part_of_costs * xp.clip(costs, None, least)), own)
+            own = xp.where(stopped, xp.maximum(own, ALPHA_FAIR.part_of_costs * xp.clip(costs, None, least)), own)
         return own, of_limits

@@ -14,7 +14,7 @@ import numpy as np
 from fairopt.program import AlphaFair
 from fairopt.solvers.interior_point.alpha_fair_path import Path
 from fairopt.solvers.interior_point.alpha_fair_worths import Worths
-from fairopt.solvers.interior_point.settings import SETTINGS
+from fairopt.solvers.interior_point.settings import ALPHA_FAIR, RISING
 from fairopt.solvers.interior_point.steps import Point
 from fairopt.solvers.structure.pairs import Pairs
 
@@ -30,14 +30,14 @@ class RisingPath(Path):
     """
 
     def __init__(self, pairs: Pairs, goal: AlphaFair) -> None:
-        super().__init__(Worths(pairs, min(SETTINGS.first_alpha, goal.alpha), goal.weights))
+        super().__init__(Worths(pairs, min(RISING.first_alpha, goal.alpha), goal.weights))
         self.goal = goal
 
     @property
     def distance(self) -> float:
         """How far alpha is from that of the goal; then, demands from utilities."""
         left = self.goal.alpha - self.worths.alpha
-        return self.furthest if not left else SETTINGS.distance_of_alpha + left
+        return self.furthest if not left else RISING.distance_of_alpha + left
 
     def measured(self, point: Point) -> float:
         """Raise alpha; return the sum of the relative products."""
@@ -49,7 +49,7 @@ class RisingPath(Path):
         """Take a step; while alpha rises, the products fall no further."""
         if self.worths.alpha == self.goal.alpha:
             return super().advanced(point, gap, least_gap)
-        after = super().advanced(point, gap, SETTINGS.middle)
+        after = super().advanced(point, gap, ALPHA_FAIR.middle)
         self.settled = False
         return after
 
@@ -58,10 +58,10 @@ class RisingPath(Path):
         xp, pairs, worths = self.pairs.xp, self.pairs, self.worths
         v, m = pairs.parts(point.primal)[2], pairs.parts(point.dual)[2]
         off, elasticity = worths.off(v, m)
-        if float(xp.max(xp.abs(off))) * worths.alpha > SETTINGS.rise / 2:
+        if float(xp.max(xp.abs(off))) * worths.alpha > RISING.rise / 2:
             return
         moved = elasticity > 0.5 / worths.alpha  # the others are stopped by limits on tasks, at any alpha
         log_v = xp.log(v) + pairs.arrays.floats(np.log(pairs.scaled.reach))
         distance = float(xp.max(xp.where(moved, log_v, -np.inf)) - xp.min(xp.where(moved, log_v, np.inf)))
-        rise = SETTINGS.rise / max(distance / 2, SETTINGS.least_distance)
+        rise = RISING.rise / max(distance / 2, RISING.least_distance)
         self.worths = worths.at_alpha(min(self.goal.alpha, worths.alpha + rise), self.goal.weights, v, m, moved)

@@ -19,7 +19,7 @@ from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import SAME, TINY
 from fairopt.solvers.active_sets.problem import LARGEST_LOG
 from fairopt.solvers.interior_point.capped_demand import rounded_demand
-from fairopt.solvers.interior_point.settings import SETTINGS
+from fairopt.solvers.interior_point.settings import ALPHA_FAIR
 from fairopt.solvers.structure.pairs import Pairs
 
 __all__ = ["Worths"]
@@ -91,7 +91,7 @@ class Worths:
             log_demand, part = self.demand(m)
             return log_demand - xp.log(v), part / self.alpha + xp.zeros_like(m)
         log_worth = self.log_worth(v)
-        elasticity = 1 / xp.clip(self.alpha * xp.exp(self.log_phi - self.alpha * xp.log(v) - log_worth), SETTINGS.least_elasticity, None)
+        elasticity = 1 / xp.clip(self.alpha * xp.exp(self.log_phi - self.alpha * xp.log(v) - log_worth), ALPHA_FAIR.least_elasticity, None)
         return (log_worth - xp.log(m)) * elasticity, elasticity
 
     def paid(self, v: Any, p: Any) -> tuple[Any, Any, Any | None]:
@@ -113,7 +113,7 @@ class Worths:
         """Return the mean of what users pay servers; more than 0 even if all of them are stopped, and nothing has a price."""
         xp = self.pairs.xp
         mean = float(xp.sum(money)) / self.pairs.n_users
-        return mean if self.log_cap is None else max(mean, SETTINGS.free * float(xp.min(v * self.worth(v))))
+        return mean if self.log_cap is None else max(mean, ALPHA_FAIR.free * float(xp.min(v * self.worth(v))))
 
     def at_stake(self, v: Any, money: Any) -> Any:
         """Return the money that errors of each user are relative to, (users,).

@@ -33,7 +33,7 @@ import scipy.sparse as sp
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program import AlphaFair, LimitKind, Limits, Program, Solution
 from fairopt.solvers.active_sets.problem import LARGEST_LOG
-from fairopt.solvers.interior_point.settings import SETTINGS
+from fairopt.solvers.interior_point.settings import SAMPLES
 
 __all__ = ["Start", "fits", "solve_by_sample"]
 
@@ -54,7 +54,7 @@ Follow = Callable[[Program, AlphaFair, Start | None, float], Solution | None]
 def fits(program: Program) -> bool:
     """Are users many, and does each pair use one limit, of a server?"""
     limits, matrix, n = program.limits, program.limits.matrix, len(program.users)
-    if n < max(SETTINGS.users_of_samples, SETTINGS.users_per_limit * len(limits)) or matrix.nnz != program.n_pairs:
+    if n < max(SAMPLES.users_of_samples, SAMPLES.users_per_limit * len(limits)) or matrix.nnz != program.n_pairs:
         return False
     if not limits.of_kinds(LimitKind.CAPACITY, LimitKind.TIME).all():
         return False
@@ -71,25 +71,25 @@ def solve_by_sample(program: Program, goal: AlphaFair, follow: Follow) -> Soluti
         The path: it takes a program, its goal, where to begin, and the gap at which to end (0: the end of the path).
     """
     users = _Users.of(program, goal)
-    asked, start, gap = users.sampled(), None, SETTINGS.rough
+    asked, start, gap = users.sampled(), None, SAMPLES.rough
     reduced, steps, kept = None, 0, np.zeros(users.q.size, bool)
-    for number in range(SETTINGS.rounds_of_samples):
+    for number in range(SAMPLES.rounds_of_samples):
         found = follow(*asked, start, gap)
         if found is None or found.prices is None or not (found.prices > 0).all():
             return None
         steps += found.iterations
         excess = users.excess(found.prices)
         if reduced is not None and not reduced.is_rough:
-            more = ~kept & (excess < SETTINGS.clear)
+            more = ~kept & (excess < SAMPLES.clear)
             if not more.any():
                 return reduced.answer(found, steps)
             kept, is_rough = kept | more, False
         else:
             besides = users.to_keep(excess, found.prices)
-            kept, is_rough = excess <= users.threshold(excess, besides), number == 0 and besides > SETTINGS.few
+            kept, is_rough = excess <= users.threshold(excess, besides), number == 0 and besides > SAMPLES.few
         reduced = _Reduced.of(users, kept, is_rough)
         log.info("%d of %d users have several pairs, %d of all pairs are kept", int(reduced.stays.sum()), users.n, int(kept.sum()))
-        asked, start, gap = reduced.program(), Start(reduced.slices(), found.prices), SETTINGS.rough if is_rough else 0.0
+        asked, start, gap = reduced.program(), Start(reduced.slices(), found.prices), SAMPLES.rough if is_rough else 0.0
     return None
 
 
@@ -148,7 +148,7 @@ class _Users:
         log_spent = (self.log_phi[user] + (self.alpha - 1) * np.log(self.q[pair] * prices[limit])) / self.alpha
         spent = np.bincount(limit, weights=np.exp(log_spent - log_spent.max()), minlength=prices.size)
         misplaced = float(np.abs(spent / spent.sum() * (prices.sum() / prices) - 1).max())
-        return int(max(SETTINGS.more * misplaced * self.n, SETTINGS.fewest))
+        return int(max(SAMPLES.more * misplaced * self.n, SAMPLES.fewest))
 
     def threshold(self, excess: FloatArray, besides: int) -> float:
         """Return the excess up to which so many pairs besides the cheapest are kept."""
@@ -157,7 +157,7 @@ class _Users:
 
     def sampled(self) -> tuple[Program, AlphaFair]:
         """Return the program of a sample of the users, who stand for all; the unit of money is free."""
-        every = max(1, self.n // min(max(SETTINGS.sample, self.n // SETTINGS.one_in), SETTINGS.largest_sample))
+        every = max(1, self.n // min(max(SAMPLES.sample, self.n // SAMPLES.one_in), SAMPLES.largest_sample))
         chosen = np.zeros(self.n, bool)
         chosen[every // 2 :: every] = True
         goal = AlphaFair(self.alpha, np.exp(self.log_phi[chosen] - self.log_phi[chosen].max()))

@@ -11,7 +11,7 @@ from fairopt.program import Feature, Leximin, LimitKind, Program, Solution, Tree
 from fairopt.program.limits import ACROSS_SERVERS
 from fairopt.solvers.backend import ALWAYS, Backend, Deadline, Method
 from fairopt.solvers.interior_point.market import as_market, is_large
-from fairopt.solvers.interior_point.settings import SETTINGS, weights_differ
+from fairopt.solvers.interior_point.settings import ENGINE, weights_differ
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class InteriorPoint(Backend):
             return is_large(program)
         pairs = program.n_pairs
         if program.goal.is_filling:
-            if pairs < SETTINGS.pairs_of_trees:
+            if pairs < ENGINE.pairs_of_trees:
                 return False
             from fairopt.solvers.interior_point.tree import obstacle_of_tree
 
@@ -65,15 +65,15 @@ class InteriorPoint(Backend):
         if program.goal.has_levels:
             shared = int((program.limits.kinds != LimitKind.TASKS).sum())
             users, servers = len(program.users), len(program.servers)
-            few_each = program.several_levels or pairs <= SETTINGS.pairs_each * users
-            many_levels = few_each or (not program.goal.is_equal and pairs <= SETTINGS.part_each * users * servers)
-            large = pairs * shared >= (SETTINGS.size_of_many_levels if many_levels else SETTINGS.size_of_levels)
+            few_each = program.several_levels or pairs <= ENGINE.pairs_each * users
+            many_levels = few_each or (not program.goal.is_equal and pairs <= ENGINE.part_each * users * servers)
+            large = pairs * shared >= (ENGINE.size_of_many_levels if many_levels else ENGINE.size_of_levels)
             large &= not (few_each and program.limits.of_kinds(*ACROSS_SERVERS).any())  # a hundred levels: HiGHS takes a third of the time
             if large and isinstance(program.goal, Leximin):
                 large = not weights_differ(program.goal.weights[program.members])
         else:
             large = program.goal.feature is Feature.TOTAL and any(
-                pairs >= max(least, each * len(program.limits)) for least, each in SETTINGS.sizes_of_totals
+                pairs >= max(least, each * len(program.limits)) for least, each in ENGINE.sizes_of_totals
             )
         if not large:
             return False
@@ -96,7 +96,7 @@ class InteriorPoint(Backend):
         goal, arrays = program.goal, array_namespace(self.within)
         if goal.is_equilibrium:
             market = paths.paths_of_market(as_market(program), arrays)
-            return tuple(self._method(path, skip_below=SETTINGS.digit * tolerance) for path in market)
+            return tuple(self._method(path, skip_below=ENGINE.digit * tolerance) for path in market)
         if not goal.has_gradient:
             # Of large programs rounding alone leaves more than a tenth of the tolerance: there no polish does better.
             path, enough = paths.structured_path(arrays), tolerance if self.wins(program) else None
@@ -106,10 +106,11 @@ class InteriorPoint(Backend):
                 f'"{self.name}:{self.within}" is for levels, totals, and alpha-fair goals whose limits belong to servers, with limits on '
                 f'tasks only where these are worth the same everywhere; "{program.name}" is none of these: leave ":{self.within}" out'
             )
-        small = program.n_pairs < SETTINGS.pairs_to_polish
-        enough = EXACT if program.n_pairs < SETTINGS.few_pairs else None if small else tolerance
+        small = program.n_pairs < ENGINE.pairs_to_polish
+        few = program.n_pairs < ENGINE.few_pairs
+        enough = EXACT if few else None if small else tolerance
         return tuple(
-            self._method(path, skip_below=None if path.last_resort else enough, polish_above=ALWAYS if small else tolerance)
+            self._method(path, skip_below=None if path.last_resort and not few else enough, polish_above=ALWAYS if small else tolerance)
             for path in paths.paths_of_alpha_fair(program, arrays)
         )
 

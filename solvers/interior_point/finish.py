@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairopt.instance.tolerances import TINY
-from fairopt.solvers.interior_point.settings import SETTINGS
+from fairopt.solvers.interior_point.settings import LEVELS, STEPS
 from fairopt.solvers.structure.newton import NewtonSystem, Residuals
 from fairopt.solvers.structure.pairs import Pairs
 
@@ -71,7 +71,7 @@ def finish(
     still = Residuals(xp.zeros_like(s), xp.zeros_like(v), costs, 1 - float(a @ m))
     weight = primal**2
     system = NewtonSystem(pairs, weight, xp.ones_like(weight), side, a)
-    d_primal, _, dt = system.step(xp.zeros_like(weight), residuals, SETTINGS.refinements_of_end)
-    _, d_dual, _ = system.step(-weight * dual, still, SETTINGS.refinements_of_end)
+    d_primal, _, dt = system.step(xp.zeros_like(weight), residuals, LEVELS.refinements_of_end)
+    _, d_dual, _ = system.step(-weight * dual, still, LEVELS.refinements_of_end)
     dual = xp.where(weight > 0, 0.0, dual + d_dual)  # what is left of the others is rounding
-    return xp.maximum(primal + d_primal, SETTINGS.least_part * primal), pairs.mask_equalities(xp.clip(dual, 0.0, None), dual), t + dt
+    return xp.maximum(primal + d_primal, STEPS.least_part * primal), pairs.mask_equalities(xp.clip(dual, 0.0, None), dual), t + dt

@@ -23,11 +23,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.tolerances import TINY
 from fairopt.solvers.active_sets.kkt import KKTSystem
 from fairopt.solvers.active_sets.problem import AlphaFairProblem, Point
 from fairopt.solvers.active_sets.sets import ActiveSets, negligible_users, solve_on_sets, with_demands
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.interior_point.settings import SETTINGS
+from fairopt.solvers.interior_point.settings import LOGARITHMS, ROWS
 
 __all__ = ["follow"]
 
@@ -178,16 +179,16 @@ def follow(problem: AlphaFairProblem, deadline: Deadline) -> Point:
             here = there.with_alpha(problem.alpha)
             if attempt.part != 1:  # the active sets are often the same
                 x, p = point.x, point.p
-                used = x * here.v / here.utility(x)[here.user] > SETTINGS.used
-                point = solve_on_sets(here, point, ActiveSets(used, p > 0, negligible_users(here, p)), SETTINGS.steps_on_sets) or point
+                used = x * here.v / here.utility(x)[here.user] > LOGARITHMS.used
+                point = solve_on_sets(here, point, ActiveSets(used, p > 0, negligible_users(here, p)), LOGARITHMS.steps_on_sets) or point
                 violation = here.kkt_violation(point.x, point.p)
         if not least <= violation:
             with np.errstate(over="ignore"):  # infinite prices fail the certificate
                 best, least = Point(point.x, point.p * np.exp(here.shift - problem.shift)), violation  # in the given unit of money
-        if violation <= SETTINGS.good_attempt or steps > SETTINGS.steps_of_attempts:
+        if violation <= LOGARITHMS.good_attempt or steps > LOGARITHMS.steps_of_attempts:
             break
         nearest = min(nearest, end.products)
-        if attempt is _ATTEMPTS[1] and nearest > SETTINGS.hopeless_products:
+        if attempt is _ATTEMPTS[1] and nearest > LOGARITHMS.hopeless_products:
             log.info("the path got stuck at products of %.1e: alpha or weights are beyond double precision", nearest)
             break
         log.info("the path at alpha = %g left a KKT violation of %.1e; trying another", there.alpha, violation)
@@ -199,14 +200,14 @@ def _follow(problem: AlphaFairProblem, attempt: _Attempt, deadline: Deadline) ->
     entries = problem.A.tocoo()
     rule = _Money(attempt, entries.row.astype(np.int64), entries.col.astype(np.int64))
     iterate = _Iterate.of(problem, _start(problem))
-    mu = float(np.log(SETTINGS.first_mu))
-    targets = _Targets(mu, *rule.at(problem, iterate, mu))
-    longest, settling, sets = SETTINGS.first_change, True, SETTINGS.products_of_sets
+    start = float(np.log(LOGARITHMS.first_mu))
+    targets = _Targets(start, *rule.at(problem, iterate, start))
+    longest, settling, sets = LOGARITHMS.first_change, True, LOGARITHMS.products_of_sets
     stalled, least = 0, np.inf
     quiet, stuck, lowest = 0, 0, (np.inf, np.inf)
     best: tuple[Point, float] | None = None
     nearest = np.inf
-    for step in range(SETTINGS.steps_of_attempt):
+    for step in range(LOGARITHMS.steps_of_attempt):
         if deadline.left == 0.0:
             raise deadline.passed({"steps": step})
         # Residuals. While phi is not right yet (settling), the unit of money is free, too.
@@ -220,46 +221,54 @@ def _follow(problem: AlphaFairProblem, attempt: _Attempt, deadline: Deadline) ->
             r_worth = r_worth - middle
         off, worst = float(np.abs(r_worth).max()), float(products.max())
         spread, nearest = worst - float(products.min()), min(nearest, worst)
-        if settling and off < 0.1 and worst < np.log(SETTINGS.first_mu) + 1 and (problem.alpha > 1 or spread < 2):
+        if (
+            settling
+            and off < LOGARITHMS.off_when_settled
+            and worst < start + LOGARITHMS.above_first_mu
+            and (problem.alpha > 1 or spread < LOGARITHMS.even)
+        ):
             settling = False
         targets = replace(targets, mu=min(targets.mu, float(np.median(products))))
         log.debug("step %d: products %.1e, residual %.1e, %.1e", step, np.exp(worst), residual, off)
         # The end: by active sets as soon as these show, else where the path gains nothing more.
         now = max(residual, off)
         due = not settling and worst < np.log(sets)
-        quiet = quiet + 1 if worst > lowest[0] + np.log(0.9) and now > 0.9 * lowest[1] else 0
+        quiet = quiet + 1 if worst > lowest[0] + np.log(LOGARITHMS.progress) and now > LOGARITHMS.progress * lowest[1] else 0
         stuck = stuck + 1 if quiet else 0
         lowest = lowest if quiet else (min(worst, lowest[0]), min(now, lowest[1]))
-        if due and (now < SETTINGS.residuals_of_sets or quiet >= SETTINGS.quiet):
-            sets = sets if now >= SETTINGS.residuals_of_sets else np.exp(worst) * 1e-2
+        if due and (now < LOGARITHMS.residuals_of_sets or quiet >= LOGARITHMS.quiet):
+            sets = sets if now >= LOGARITHMS.residuals_of_sets else np.exp(worst) * LOGARITHMS.sets_every
             found = _on_active_sets(
-                problem, iterate, rule.at(problem, iterate, targets.mu)[1], SETTINGS.steps_on_sets if quiet >= SETTINGS.quiet else 4
+                problem,
+                iterate,
+                rule.at(problem, iterate, targets.mu)[1],
+                LOGARITHMS.steps_on_sets if quiet >= LOGARITHMS.quiet else LOGARITHMS.steps_on_early_sets,
             )
             quiet = 0
             if found is not None:
                 return _Outcome(problem, replace(found, steps=step), problem.kkt_violation(found.x, found.p), float(np.exp(nearest)))
-        if stuck >= SETTINGS.stuck:
+        if stuck >= LOGARITHMS.stuck:
             break
-        if not settling and worst <= np.log(3 * SETTINGS.last_mu):
+        if not settling and worst <= np.log(LOGARITHMS.near_last_mu * LOGARITHMS.last_mu):
             end = _end(problem, iterate, rule.at(problem, iterate, targets.mu)[1])
             violation = problem.kkt_violation(end.x, end.p)
             if best is None or violation < best[1]:
                 best = end, violation
-            stalled = stalled + 1 if now > 0.5 * least else 0
+            stalled = stalled + 1 if now > LOGARITHMS.progress_at_end * least else 0
             least = min(least, now)
-            if now < SETTINGS.rounding or stalled > SETTINGS.stalled_at_end:
+            if now < LOGARITHMS.rounding or stalled > LOGARITHMS.stalled_at_end:
                 break
         # Centring: products of one size come first, then mu falls.
-        aim = np.log(SETTINGS.first_mu if settling else SETTINGS.last_mu)
-        if not settling and spread > (4.6 if problem.alpha <= 1 else 12.0):
+        aim = start if settling else np.log(LOGARITHMS.last_mu)
+        if not settling and spread > (LOGARITHMS.spread if problem.alpha <= 1 else LOGARITHMS.spread_of_large_alpha):
             aim = (worst + float(products.min())) / 2
-        halt = due and off < 0.1 and now >= SETTINGS.residuals_of_sets
+        halt = due and off < LOGARITHMS.off_when_settled and now >= LOGARITHMS.residuals_of_sets
         iterate, longest = _step(problem, iterate, products, aim - products, r_worth, longest, settling=settling, halt=halt)
     limits = rule.at(problem, iterate, targets.mu)[1]
     if best is None:
         end = _end(problem, iterate, limits)
         best = end, problem.kkt_violation(end.x, end.p)
-    found = _on_active_sets(problem, iterate, limits, SETTINGS.steps_on_sets)
+    found = _on_active_sets(problem, iterate, limits, LOGARITHMS.steps_on_sets)
     if found is not None:
         best = found, problem.kkt_violation(found.x, found.p)
     return _Outcome(problem, replace(best[0], steps=step), best[1], float(np.exp(nearest)))
@@ -270,11 +279,11 @@ def _start(problem: AlphaFairProblem) -> _Variables:
     entries = problem.A.tocoo()
     sharers = np.diff(problem.A.indptr)
     x = np.full(problem.v.size, np.inf)
-    np.minimum.at(x, entries.col, 0.5 / (entries.data * sharers[entries.row]))
+    np.minimum.at(x, entries.col, LOGARITHMS.part_at_start / (entries.data * sharers[entries.row]))
     t, s = problem.utility(x), 1.0 - problem.use(x)
     worth = problem.v / t[problem.user]
     p = 1.0 / s
-    p *= max(1.0, 2 * float((worth / problem.cost(p)).max()))
+    p *= max(1.0, LOGARITHMS.dear_at_start * float((worth / problem.cost(p)).max()))
     return _Variables(*(np.log(part) for part in (x, s, p, problem.cost(p) - worth, t, 1.0 / t)))
 
 
@@ -298,7 +307,7 @@ def _step(
     """
     at, a = iterate.at, problem.elasticity(iterate.logs.t)
     F = np.concatenate([at.s / at.p, at.t / (a * at.y)])
-    system = KKTSystem.factorised(problem.rows, at.z / at.x, F, at.z < SETTINGS.kept_pairs * problem.v * at.y[problem.user])
+    system = KKTSystem.factorised(problem.rows, at.z / at.x, F, at.z < ROWS.kept_pairs * problem.v * at.y[problem.user])
     columns = at.x.size
 
     def direction(change: FloatArray, log_y: FloatArray, r_limits: FloatArray, r_utility: FloatArray, r_cost: FloatArray) -> _Variables:
@@ -320,27 +329,29 @@ def _step(
     move = direction(wanted_change, moved_worth, np.zeros(at.s.size), none, np.zeros(columns))
     before = iterate.residual if settling else max(iterate.residual, float(np.abs(r_worth).max()))
     mend_size, move_size = mend.largest, max(move.largest, float(np.abs(move.y + move.t).max()))
-    part = 0.0 if halt else min(1.0, longest / max(move_size, 1e-300))
-    if mend_size < 3:
-        for _ in range(4):
+    part = 0.0 if halt else min(1.0, longest / max(move_size, TINY))
+    if mend_size < LOGARITHMS.largest_mend:
+        for _ in range(LOGARITHMS.parts_tried):
             after, residual = _moved(problem, iterate.logs, mend, 1.0, move, part, (1 - part) * moved_worth)
-            ahead = max(float((products + part * wanted_change).max()), np.log(SETTINGS.last_mu))
-            allowed = min(SETTINGS.allowed_residual, 100 * np.exp(ahead / 2))  # the nearer the end, the nearer to the path
-            if residual < allowed or (part == 0 and residual < 0.5 * before):
-                if residual < 0.4 * allowed:
-                    longest = min(max(longest, part * move_size) * 2, SETTINGS.longest_change)
-                elif residual > 0.7 * allowed:
-                    longest *= 0.7
+            ahead = max(float((products + part * wanted_change).max()), np.log(LOGARITHMS.last_mu))
+            allowed = min(
+                LOGARITHMS.allowed_residual, LOGARITHMS.residual_of_root * np.exp(ahead / 2)
+            )  # the nearer the end, the nearer to the path
+            if residual < allowed or (part == 0 and residual < LOGARITHMS.progress_at_halt * before):
+                if residual < LOGARITHMS.small_residual * allowed:
+                    longest = min(max(longest, part * move_size) * LOGARITHMS.longer, LOGARITHMS.longest_change)
+                elif residual > LOGARITHMS.large_residual * allowed:
+                    longest *= LOGARITHMS.shorter
                 return after, longest
-            part *= 0.4
-            longest *= 0.4
-    length = min(1.0, 3.0 / mend_size)
-    for _ in range(30):
+            part *= LOGARITHMS.much_shorter
+            longest *= LOGARITHMS.much_shorter
+    length = min(1.0, LOGARITHMS.largest_mend / mend_size)
+    for _ in range(LOGARITHMS.halvings):
         after, residual = _moved(problem, iterate.logs, mend, length, move, 0.0, moved_worth + (1 - length) * mended_worth)
-        if residual < (1 - 0.2 * length) * before:
+        if residual < (1 - LOGARITHMS.least_gain * length) * before:
             break
         length /= 2
-    return after, max(longest, SETTINGS.shortest_change)
+    return after, max(longest, LOGARITHMS.shortest_change)
 
 
 def _moved(

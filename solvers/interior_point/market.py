@@ -11,14 +11,14 @@ from dataclasses import replace
 import numpy as np
 
 from fairopt.program import AlphaFair, Equilibrium, Program
-from fairopt.solvers.interior_point.settings import SETTINGS
+from fairopt.solvers.interior_point.settings import ENGINE
 
 __all__ = ["as_market", "is_large"]
 
 
 def is_large(program: Program) -> bool:
     """Is the program a market that is large enough to be solved as one?"""
-    return program.is_market and program.n_pairs >= SETTINGS.pairs_of_market
+    return program.is_market and program.n_pairs >= ENGINE.pairs_of_market
 
 
 def as_market(program: Program) -> Program:

@@ -31,7 +31,7 @@ from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.tolerances import DIGITS, NOISE, ROUNDING
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point.finish import Sets, finish, read_active_sets
-from fairopt.solvers.interior_point.settings import SETTINGS
+from fairopt.solvers.interior_point.settings import LEVELS
 from fairopt.solvers.interior_point.steps import Point, advance, part_of_the_way
 from fairopt.solvers.leximin.levels import Course, bound_of, rise, settle_below
 from fairopt.solvers.structure.pairs import Pairs
@@ -72,7 +72,7 @@ class LevelCertificate:
     @property
     def error(self) -> float:
         """The largest error left: the gap (x is infeasible if it is negative), or the missing levels of settled users."""
-        return max(self.gap, -self.gap - 2 * self.noise, self.missing if self.missing > SETTINGS.held else 0.0)
+        return max(self.gap, -self.gap - 2 * self.noise, self.missing if self.missing > LEVELS.held else 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,14 +177,14 @@ class LevelPath:
             return None
         x = pairs.even_slices()
         least = float((self.course.start / pairs.arrays.numpy(pairs.rows(x))[:n]).max())
-        return self._start((1 + 0.5 * least) * x) if least < SETTINGS.least_amid else None
+        return self._start((1 + 0.5 * least) * x) if least < LEVELS.least_amid else None
 
     def _start_on(self, face: Face) -> Point:
         """Where the last level ended; where there are equations, with prices that make all products the same."""
         pairs, xp = self.pairs, self.pairs.xp
         x = pairs.eligible(pairs.lay(face.x), 1.0)
         s, v = pairs.bounds - pairs.use(x), pairs.rows(x) - self._a * face.t - self._rows
-        s, v = xp.maximum(s, SETTINGS.least_slack * pairs.bounds), xp.maximum(v, SETTINGS.least_slack * pairs.rows(x))
+        s, v = xp.maximum(s, LEVELS.least_slack * pairs.bounds), xp.maximum(v, LEVELS.least_slack * pairs.rows(x))
         primal = pairs.point(x, s, v)
         if not pairs.holds:
             return Point(primal, self.even_prices(), face.t)
@@ -226,9 +226,9 @@ class LevelPath:
         """Return points where the path may start again, the last one a good start for those who rise: it leaves them most of the prices."""
         a = self._a
         left = np.array([float(a @ self.pairs.parts(point.dual)[2]) for point in points])
-        good = np.flatnonzero(left >= SETTINGS.restart)
+        good = np.flatnonzero(left >= LEVELS.restart)
         chosen = int(good[-1] if good.size else left.argmax())
-        first = max(0, chosen + 1 - SETTINGS.most_kept)
+        first = max(0, chosen + 1 - LEVELS.most_kept)
         kept = zip(points[first : chosen + 1], left[first:], strict=False)
         return [Point(point.primal, point.dual / float(part), point.t) for point, part in kept if part > 0]
 
@@ -247,14 +247,14 @@ class LevelPath:
     def goes_on_from(self, end: LevelCertificate) -> bool:
         """Is it clear what the next level may use, if there is one?"""
         assert end.sets is not None
-        return end.sets.ambiguity < SETTINGS.ambiguous or bool((end.saturated == self.rising).all())
+        return end.sets.ambiguity < LEVELS.ambiguous or bool((end.saturated == self.rising).all())
 
     def ended(self, reached: LevelCertificate) -> LevelCertificate:
         """Return the exact end on the sets that a point shows, or the point where its end is worse, with these sets in any case."""
         if reached.sets is not None:
             return reached
         end = self.finished(reached.point)
-        if end is not None and end.error <= max(reached.error, SETTINGS.exact):
+        if end is not None and end.error <= max(reached.error, LEVELS.exact):
             return end
         return replace(reached, sets=read_active_sets(self.pairs, reached.point.primal, reached.point.dual, self._money(reached.point)))
 
@@ -269,7 +269,7 @@ class LevelPath:
         _, p, m = pairs.parts(end.point.dual)
         y = m[pairs.n_users :]
         cost = pairs.priced(p, y)
-        cheap = cost - pairs.W * pairs.spread(pairs.cheapest(p, y)) <= SETTINGS.dear * cost
+        cheap = cost - pairs.W * pairs.spread(pairs.cheapest(p, y)) <= LEVELS.dear * cost
         if not self.rising.all() or not end.saturated.all() or not bool(pairs.xp.any(sets.used & ~cheap)):
             return end
         other = self.finished(point, replace(sets, used=sets.used & cheap))
@@ -287,7 +287,7 @@ class LevelPath:
             reached = replace(self.proved(Point(*end)), sets=sets)
             if best is None or reached.error < best.error:
                 best = reached
-            if best.error <= SETTINGS.exact:
+            if best.error <= LEVELS.exact:
                 break
         return best
 
@@ -324,7 +324,7 @@ class LevelPath:
         # limits counts by itself, as in the certificate: what the digits add would leave everybody unproved where users are many.
         noise = reached.noise if reached.gap > reached.noise else 0.0
         with np.errstate(divide="ignore", invalid="ignore"):  # of those who do not rise
-            could = rise(weight, max(reached.gap + noise, SETTINGS.least_gap) / reached.relative) * course.rate / course.size(reached.level)
+            could = rise(weight, max(reached.gap + noise, LEVELS.least_gap) / reached.relative) * course.rate / course.size(reached.level)
         return np.where((weight > 0) & reached.saturated, could, np.inf)
 
     def stopped(self, reached: LevelCertificate, tolerance: float) -> BoolArray:
@@ -364,7 +364,7 @@ class LevelPath:
         relative = float((course.rate[rising] / course.size(reached)[rising]).max())
         wanted = course.size(point.t)
         saturated = rising & (m[:n] * wanted > v[:n] / wanted * self._money(point))
-        close = saturated | (rising & (level <= (1 + SETTINGS.close) * course.at(reached)))
+        close = saturated | (rising & (level <= (1 + LEVELS.close) * course.at(reached)))
         noise = DIGITS * spent / sigma * relative
         return LevelCertificate(reached, bound, relative, noise, x, p, y, q, spent, saturated, close, missing, point)
 
@@ -403,35 +403,35 @@ def solve_level(
         At the deadline.
     """
     points, steps = [start or path.start()], 0
-    point, best, since, mark, kept, trial = points[-1], None, 0, np.inf, np.inf, SETTINGS.sets_below
-    for _ in range(SETTINGS.steps_of_level):
+    point, best, since, mark, kept, trial = points[-1], None, 0, np.inf, np.inf, LEVELS.sets_below
+    for _ in range(LEVELS.steps_of_level):
         if deadline.left == 0.0:
             raise deadline.passed(known)
         now = path.proved(point)
-        if now.level > until and now.missing <= SETTINGS.held:
+        if now.level > until and now.missing <= LEVELS.held:
             return LevelResult(path, now, steps)
         if now.error < trial and not path.proves_all(now, enough):
-            trial = SETTINGS.sets_every * now.error
+            trial = LEVELS.sets_every * now.error
             end = path.finished(point)
             if end is not None and path.proves_all(end, enough) and path.goes_on_from(end):
                 log.debug("exact on the sets of step %d: t %.9g, gap %.1e", steps, end.level, end.gap)
                 now = path.without_dear(point, end, enough)  # which may pass caps that the point itself has not reached
-        if now.gap < SETTINGS.caps_below and now.missing <= SETTINGS.almost_held and (capped := path.capped(now.level)).any():
+        if now.gap < LEVELS.caps_below and now.missing <= LEVELS.almost_held and (capped := path.capped(now.level)).any():
             path = path.without(capped)
             if not path.rising.any():
                 return LevelResult(path, now, steps)
             points = path.restarts(points)
-            point, best, since, mark, kept, trial = points[-1], None, 0, np.inf, np.inf, SETTINGS.sets_below
+            point, best, since, mark, kept, trial = points[-1], None, 0, np.inf, np.inf, LEVELS.sets_below
             now = path.proved(point)
         log.debug("step %d: t %.9g, gap %.1e, missing %.1e", steps, now.level, now.gap, now.missing)
         since, mark = (0, now.error) if now.error < 0.5 * mark else (since + 1, mark)
         if best is None or now.error < best.error or path.proves_all(now, enough):
             best = now
-        if path.proves_all(best, enough) or (best.error <= 0.1 * enough and since >= SETTINGS.stalled):
+        if path.proves_all(best, enough) or (best.error <= 0.1 * enough and since >= LEVELS.stalled):
             break
-        if since > SETTINGS.failed:
+        if since > LEVELS.failed:
             break
-        if SETTINGS.kept_above < now.error < SETTINGS.kept_every * kept:
+        if LEVELS.kept_above < now.error < LEVELS.kept_every * kept:
             kept = now.error
             points.append(point)
         try:

@@ -26,7 +26,7 @@ from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point.alpha_fair import follow_with_total, solve_alpha_fair
 from fairopt.solvers.interior_point.levels import solve_levels
 from fairopt.solvers.interior_point.logarithmic_path import follow as follow_in_logarithms
-from fairopt.solvers.interior_point.settings import SETTINGS
+from fairopt.solvers.interior_point.settings import ENGINE
 from fairopt.solvers.interior_point.total import solve_total
 from fairopt.solvers.interior_point.tree import solve_filling
 from fairopt.solvers.structure.arrays import Arrays
@@ -46,7 +46,10 @@ _LOWER_WEIGHTS = "path with lower weights"
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A method and its name; an empty name stands for the engine's own. A last resort is tried if others miss a tenth of the tolerance."""
+    """A method and its name; an empty name stands for the engine's own.
+
+    A last resort is tried if others miss a tenth of the tolerance; in programs of few pairs, if they are not exact.
+    """
 
     name: str
     follow: Callable[[Program, float, Deadline, Solution | None], Solution | None]
@@ -93,7 +96,7 @@ def paths_of_market(market: Program, arrays: Arrays) -> list[Path]:
     def of_market(path: Path) -> Path:
         def follow(_: Program, tolerance: float, deadline: Deadline, __: Solution | None) -> Solution | None:
             found = path.follow(market, tolerance, deadline, None)
-            if found is not None and market.n_pairs < SETTINGS.pairs_to_polish:
+            if found is not None and market.n_pairs < ENGINE.pairs_to_polish:
                 found = polish(market, found) or found
             return None if found is None else replace(found, prices=None)
 
@@ -135,7 +138,7 @@ def _with_lower_weights(program: Program, tolerance: float, arrays: Arrays, dead
     if lowered is None:
         return None
     lower, part = lowered[0], replace(program, goal=lowered[0])
-    few = program.n_pairs < SETTINGS.few_pairs
+    few = program.n_pairs < ENGINE.few_pairs
     found = _in_logarithms(part, deadline) if few else _alpha_fair(part, tolerance, arrays, deadline)
     if found is None:
         return None

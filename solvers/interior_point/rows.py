@@ -17,7 +17,7 @@ from fairopt.instance.tolerances import ROUNDING, TINY
 from fairopt.program import Program
 from fairopt.solvers.active_sets.by_user import Rows
 from fairopt.solvers.active_sets.kkt import KKTSystem
-from fairopt.solvers.interior_point.settings import SETTINGS
+from fairopt.solvers.interior_point.settings import ROWS
 from fairopt.solvers.structure.arrays import NUMPY
 from fairopt.solvers.structure.newton import Residuals
 from fairopt.solvers.structure.pairs import PairLists, Pairs
@@ -121,14 +121,14 @@ class RowSystem:
         self.pairs, self.dual, self.ratio = pairs, dual, primal / dual
         of_pairs, of_limits, of_users = pairs.parts(self.ratio)
         z, _, m = pairs.parts(dual)
-        keep: BoolArray = z < SETTINGS.kept_pairs * pairs.along_rows(m)
+        keep: BoolArray = z < ROWS.kept_pairs * pairs.along_rows(m)
         F = np.concatenate([of_limits[0], of_users])
         try:
             self.D = 1 / np.maximum(of_pairs, TINY)
             if (
-                pairs.all_rows.blocks is None and keep.sum() > SETTINGS.many_kept * F.size
+                pairs.all_rows.blocks is None and keep.sum() > ROWS.many_kept * F.size
             ):  # then those without which nothing is lost are eliminated, too
-                keep &= pairs.drowns(F) > SETTINGS.drowned * self.D
+                keep &= pairs.drowns(F) > ROWS.drowned * self.D
             self.kkt = KKTSystem.factorised(pairs.all_rows, self.D, F, keep)
         except (RuntimeError, ValueError, ArithmeticError) as error:
             raise np.linalg.LinAlgError(str(error)) from None

@@ -9,14 +9,35 @@ from dataclasses import dataclass
 
 from fairopt.instance import FloatArray
 
-__all__ = ["SETTINGS", "Settings", "weights_differ"]
+__all__ = [
+    "ALPHA_FAIR",
+    "CENTRING",
+    "ENGINE",
+    "LEVELS",
+    "LOGARITHMS",
+    "RISING",
+    "ROWS",
+    "SAMPLES",
+    "STEPS",
+    "TOTALS",
+    "AlphaFairSettings",
+    "CentringSettings",
+    "EngineSettings",
+    "LevelSettings",
+    "LogarithmSettings",
+    "RisingSettings",
+    "RowSettings",
+    "SampleSettings",
+    "StepSettings",
+    "TotalSettings",
+    "weights_differ",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """What the paths of levels, trees and totals share. A gap, and what is missing, is relative to the level."""
+class EngineSettings:
+    """Sizes from which the engine comes before others, and from which answers are judged in another way (engine, paths, market)."""
 
-    # When the engine comes before HiGHS: pairs, and pairs times limits of servers.
     size_of_levels: int = 50_000  # in general
     size_of_many_levels: int = 300_000  # where there are many levels, as is known of a program like it, or as users have some servers only:
     pairs_each: int = 3  # a user so many, which are few,
@@ -24,10 +45,16 @@ class Settings:
     most_spread: float = 1e4  # of the weights of a leximin: beyond, a gap of rounding does not prove that the lightest users cannot rise
     sizes_of_totals: tuple[tuple[int, int], ...] = ((20_000, 30), (2_000, 100))  # so many pairs, and so many for each limit: one of these
     pairs_of_trees: int = 3_000
-    few_pairs: int = 50  # with fewer, both paths are tried until one is exact: a residual of 1e-12 may mean 1e-9 of x
+    few_pairs: int = 50  # with fewer, all paths are tried until one is exact: a residual of 1e-12 may mean 1e-9 of x
     digit: float = 0.1  # of the tolerance, for levels and totals that HiGHS would solve as fast
+    pairs_to_polish: int = 500  # below which answers are always polished, which takes as long as a few steps
+    pairs_of_market: int = 20  # from which on the market is faster than best response: benchmarks/results/choices.md
 
-    # A step of Newton's method (steps).
+
+@dataclass(frozen=True, slots=True)
+class StepSettings:
+    """A step of Newton's method, of all paths but that in logarithms (steps)."""
+
     longest_part: float = 0.9995  # part of the way to the boundary near the end
     aim: int = 4  # the target of the products is this power of the part that the predictor leaves of them
     correctors: int = 4
@@ -48,7 +75,11 @@ class Settings:
     least_part: float = 1e-4  # of a positive value that a step leaves; rounding would leave 0 or less
     least_part_of_stopped: float = 0.3  # of the price that a stopped user pays
 
-    # The path to one level (path).
+
+@dataclass(frozen=True, slots=True)
+class LevelSettings:
+    """The path to one level of a leximin (path, finish, levels, faces). A gap, and what is missing, is relative to the level."""
+
     steps_of_level: int = 300  # at most; a first level takes 10 to 30, the next ones 3 to 10, a cap on the way a few
     held: float = 1e-12  # a settled user may miss its level by this part of it while the others rise
     almost_held: float = 1e-9  # and by this where a cap is compared with what others reach: the certificate would see it
@@ -72,13 +103,21 @@ class Settings:
     least_slack: float = 0.03  # of a limit, or of a user's level, where a level starts
     refinements_of_end: int = 3  # of the equations of the active sets
 
-    # Totals and trees.
+
+@dataclass(frozen=True, slots=True)
+class TotalSettings:
+    """The paths to a total and of a tree of queues (total, tree)."""
+
     steps_of_total: int = 100  # at most
     digit_of_total: float = 0.01  # the path to a total aims two digits below what is asked for
     stalled_of_total: int = 12  # steps that do not halve the gap, after which it fails
     part_at_start: float = 1e-3  # of an even part of a server: what each pair has where the path of a tree starts
 
-    # Alpha-fair goals: the path (alpha_fair, alpha_fair_worths).
+
+@dataclass(frozen=True, slots=True)
+class AlphaFairSettings:
+    """The path to an alpha-fair goal, and its end (alpha_fair, alpha_fair_path, alpha_fair_worths, alpha_fair_end)."""
+
     steps_of_alpha_fair: int = 1_000  # at most: 10 to 50, at a large alpha about six times alpha
     many_limits: int = 32  # of a server, from which on they may be rows of their own,
     few_entries: float = 0.25  # if users take at most this part of them
@@ -86,13 +125,10 @@ class Settings:
     good: float = 0.03  # times the tolerance: largest error of an answer
     fair: float = 0.1  # times the tolerance: an answer with a smaller error is not looked for once more
     pairs_of_rough_answers: int = 20_000  # up to which an answer with a larger error counts: its active sets may be right
-    pairs_to_polish: int = 500  # below which answers are always polished, which takes as long as a few steps
     stalled_of_alpha_fair: int = 6  # steps without gain near the end, after which the path ends
     steps_of_start: int = 25  # in which demands approach utilities by more than `far` a step
     steps_away: int = 100  # in which demands came no nearer to utilities, after which the path fails
-    kept_on_way: float = (
-        0.03  # factor by which the gap falls from one point that is kept to the next, as a start for steps near the central path
-    )
+    kept_on_way: float = 0.03  # factor by which the gap falls from one kept point to the next
     lost: int = 15  # steps that do not halve the products, after which the path fails
     dear_at_start: float = 2.0  # cost of all limits at the start, relative to all money
     least_cost: float = 0.1  # least reduced cost at the start, relative to the cost
@@ -109,18 +145,17 @@ class Settings:
     poorest: float = 1e-280  # least unit of a product, relative to the mean
     free: float = 1e-6  # least mean money, relative to all that its tasks are worth to the user with the least
     least_elasticity: float = 1e-12  # of the marginal utility
-    kept_pairs: float = 1e-2  # whose reduced cost is a smaller part of their worth stay in the system of rows
-    many_kept: float = 2.0  # if these are more than so many times the rows, only those stay that would drown a row
-    drowned: float = 1e12  # a row of F to which that much is added, relative to it, is lost to rounding
-
-    # Their end (alpha_fair_end).
     sets_show_below: float = 1e-2  # error below which the active sets are known
     refinements_on_sets: int = 3  # of a step on these sets
     held_price: float = 1e10  # in place of a utility whose price stays as it is
     nearly_full: float = 1 - 1e-4
     negligible: float = 1e-11  # part of all limits
 
-    # Their last part in steps that stay near the central path (alpha_fair_centring).
+
+@dataclass(frozen=True, slots=True)
+class CentringSettings:
+    """The last part of such a path in steps that stay near the central path (alpha_fair_centring)."""
+
     steps_of_centring: int = 100
     part_of_centring: float = 0.1  # to which a step lets the products fall, at first
     largest_part_of_centring: float = 0.8  # at last, after steps that led to no central point
@@ -128,14 +163,31 @@ class Settings:
     uneven_of_centre: float = 2.0  # largest product of a central point, in parts of their mean
     missed_of_centre: float = 1e-9  # largest distance of its demands from utilities, in logarithms
 
-    # With an alpha that rises (alpha_fair_rising).
+
+@dataclass(frozen=True, slots=True)
+class RisingSettings:
+    """Such a path on which alpha rises (alpha_fair_rising)."""
+
     first_alpha: float = 2.0
     last_alpha: float = 128.0  # beyond, it rises in too many steps
     rise: float = 0.5  # by how much, in logarithms, marginal utilities differ from prices when alpha has risen; at half of that it rises
     least_distance: float = 1e-3  # half of that of the smallest and the largest utility, in logarithms
     distance_of_alpha: float = 1e6  # added to how far alpha has to rise: more than any distance of demands from utilities
 
-    # Many users of one limit each (by_sample).
+
+@dataclass(frozen=True, slots=True)
+class RowSettings:
+    """The linear system of a path whose limits are rows of their own, and that in logarithms (rows)."""
+
+    kept_pairs: float = 1e-2  # whose reduced cost is a smaller part of their worth stay in the system of rows
+    many_kept: float = 2.0  # if these are more than so many times the rows, only those stay that would drown a row
+    drowned: float = 1e12  # a row of F to which that much is added, relative to it, is lost to rounding
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSettings:
+    """Many users of one limit each (by_sample)."""
+
     users_of_samples: int = 4_000  # from which on a sample is faster, in all
     users_per_limit: int = 20  # and for each limit
     sample: int = 500  # users of a sample: at least,
@@ -148,10 +200,11 @@ class Settings:
     clear: float = 1e-6  # relative cost by which a pair that is not kept must exceed the least at the end
     rounds_of_samples: int = 8
 
-    # Servers that divide their time, as a market (market).
-    pairs_of_market: int = 20  # from which on the market is faster than best response: benchmarks/results/choices.md
 
-    # The path in logarithms (logarithmic_path).
+@dataclass(frozen=True, slots=True)
+class LogarithmSettings:
+    """The path in logarithms (logarithmic_path)."""
+
     steps_of_attempt: int = 250
     steps_of_attempts: int = 700  # after which there is no other: an answer came within 660 of them, failures took 1,500
     first_mu: float = 0.1  # until phi is right
@@ -170,11 +223,43 @@ class Settings:
     stuck: int = 40  # such steps in a row, active sets tried or not, after which an attempt fails
     used: float = 1e-7  # part of a user's utility from which on a column counts as used
     rounding: float = 1e-13  # a smaller residual
+    part_at_start: float = 0.5  # of an even slice of every limit
+    dear_at_start: float = 2.0  # least cost of a column at the start, relative to its worth
+    off_when_settled: float = 0.1  # largest residual of the marginal worth, in logarithms, once phi counts as right,
+    above_first_mu: float = 1.0  # distance of the largest product above first_mu, in logarithms, at which it does,
+    even: float = 2.0  # and at alpha <= 1, distance of the largest product from the smallest
+    spread: float = 4.6  # the same from which on products become equal before mu falls,
+    spread_of_large_alpha: float = 12.0  # and at alpha > 1
+    progress: float = 0.9  # factor by which products or residuals fall in a step that is not quiet
+    progress_at_end: float = 0.5  # the same of residuals at the end
+    progress_at_halt: float = 0.5  # the same in a step that only removes residuals
+    sets_every: float = 1e-2  # factor by which products fall from one trial of the active sets to the next
+    steps_on_early_sets: int = 4  # of Newton's method on the active sets before the end
+    near_last_mu: float = 3.0  # products below this many times last_mu are at the end
+    largest_mend: float = 3.0  # change of a logarithm that a full step for the residuals may make
+    parts_tried: int = 4  # of the wanted change, in a step
+    residual_of_root: float = 100.0  # times the root of the products: allowed residual near the end
+    small_residual: float = 0.4  # of the allowed one, below which the next change is longer,
+    longer: float = 2.0  # by this factor
+    large_residual: float = 0.7  # of the allowed one, above which it is shorter,
+    shorter: float = 0.7  # by this factor
+    much_shorter: float = 0.4  # the same after a change that left too large a residual
+    halvings: int = 30  # of a step for the residuals alone
+    least_gain: float = 0.2  # of such a step, relative to its length
 
 
-SETTINGS = Settings()
+ENGINE = EngineSettings()
+STEPS = StepSettings()
+LEVELS = LevelSettings()
+TOTALS = TotalSettings()
+ALPHA_FAIR = AlphaFairSettings()
+CENTRING = CentringSettings()
+RISING = RisingSettings()
+ROWS = RowSettings()
+SAMPLES = SampleSettings()
+LOGARITHMS = LogarithmSettings()
 
 
 def weights_differ(weights: FloatArray) -> bool:
     """Do the weights of a leximin lie so far apart that its path proves nothing of the lightest users?"""
-    return float(weights.max()) > SETTINGS.most_spread * float(weights.min())
+    return float(weights.max()) > ENGINE.most_spread * float(weights.min())

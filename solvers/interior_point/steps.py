@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.solvers.interior_point.settings import SETTINGS
+from fairopt.solvers.interior_point.settings import STEPS
 from fairopt.solvers.structure import boundary
 from fairopt.solvers.structure.newton import NewtonSystem, Residuals
 from fairopt.solvers.structure.pairs import Pairs
@@ -82,7 +82,7 @@ class Demand:
 
 def part_of_the_way(gap: float) -> float:
     """Return what part of the way to the boundary a step goes at least: careful until the relative gap is small."""
-    return 0.8 if gap > 1e-6 else SETTINGS.longest_part
+    return 0.8 if gap > 1e-6 else STEPS.longest_part
 
 
 def length_with_cuts(pairs: Pairs, primal: Any, change: Any, cost: Any, allowed: float) -> float:
@@ -102,10 +102,10 @@ def length_with_cuts(pairs: Pairs, primal: Any, change: Any, cost: Any, allowed:
     had = (primal[:n] * cost)[short]
     falls = (-change[:n] * cost)[short]
     # What they lack is convex in the length: Newton's method goes down to where it is allowed, from above.
-    for _ in range(SETTINGS.cut_rounds):
+    for _ in range(STEPS.cut_rounds):
         lack = xp.clip(length * falls - had, 0.0, None)
         excess = float(xp.sum(lack)) - allowed
-        if excess <= SETTINGS.cut_digits * allowed:
+        if excess <= STEPS.cut_digits * allowed:
             break
         length -= excess / float(xp.sum(xp.where(lack > 0, falls, 0.0)))
     return length
@@ -153,11 +153,11 @@ def advance(
     )
     products = _Products(pairs, primal, dual, demand)
     system = (pairs.system or NewtonSystem)(pairs, products.primal, dual, side, a)
-    care = SETTINGS.refinements if part == SETTINGS.longest_part else 0
+    care = STEPS.refinements if part == STEPS.longest_part else 0
     mu = products.mean(primal * dual)
     # Among equations prices may be negative: what pairs are worth does not tell.
-    cuts = pairs.n_users >= SETTINGS.many_users * pairs.n_slots * pairs.n_servers and not pairs.holds
-    allowed = SETTINGS.cut * mu * products.number
+    cuts = pairs.n_users >= STEPS.many_users * pairs.n_slots * pairs.n_servers and not pairs.holds
+    allowed = STEPS.cut * mu * products.number
 
     def lengths_of(step: tuple[Any, Any, float]) -> tuple[float, float]:
         along = length_with_cuts(pairs, primal, step[0], cost, allowed) if cuts else pairs.length(primal, step[0])
@@ -167,37 +167,37 @@ def advance(
     lengths = lengths_of(step)
     ahead = products.mean((primal + lengths[0] * step[0]) * (dual + lengths[1] * step[1]))
     value = money if money is not None else float(xp.sum(p) + xp.sum(m)) if a is None else point.t
-    aim = min((ahead / mu) ** SETTINGS.aim, 1.0) * mu
-    floor = SETTINGS.end * abs(value) / products.number if demand is None else demand.least
+    aim = min((ahead / mu) ** STEPS.aim, 1.0) * mu
+    floor = STEPS.end * abs(value) / products.number if demand is None else demand.least
     along_step = 1.0 if demand is None or aim >= floor else max(1 - floor / mu, 0.0)  # the predictor would go to 0
     aim = max(aim, floor)
     wanted = products.wanted(aim, step, along_step)
     step = system.step(wanted, residuals, care)
     lengths = lengths_of(step)
-    for _ in range(SETTINGS.correctors):
-        far = [min(1.0, length + SETTINGS.ahead) for length in lengths]
+    for _ in range(STEPS.correctors):
+        far = [min(1.0, length + STEPS.ahead) for length in lengths]
         there = (primal + far[0] * step[0]) * (dual + far[1] * step[1]) / products.unit
-        off = xp.clip(there, SETTINGS.spread * aim, aim / SETTINGS.spread) - xp.clip(there, None, 2 * aim / SETTINGS.spread)
+        off = xp.clip(there, STEPS.spread * aim, aim / STEPS.spread) - xp.clip(there, None, 2 * aim / STEPS.spread)
         wanted = wanted + products.free(off * products.unit)
         other = system.step(wanted, residuals, care)
         longer = lengths_of(other)
-        if sum(longer) < sum(lengths) + SETTINGS.gain:
+        if sum(longer) < sum(lengths) + STEPS.gain:
             break
         step, lengths = other, longer
-    near_end = part == SETTINGS.longest_part
-    if demand is not None and demand.may_level and near_end and min(lengths) < SETTINGS.short:  # the next step is longer
+    near_end = part == STEPS.longest_part
+    if demand is not None and demand.may_level and near_end and min(lengths) < STEPS.short:  # the next step is longer
         other = system.step(products.wanted(mu), residuals, care)
         longer = lengths_of(other)
         if min(longer) > min(lengths):
             step, lengths = other, longer
-    along, across = (max(part, min(length**2, SETTINGS.longest_part)) * length if length < 1 else 1.0 for length in lengths)
+    along, across = (max(part, min(length**2, STEPS.longest_part)) * length if length < 1 else 1.0 for length in lengths)
     log.debug("  products %.1e, aim %.1e, lengths %.2f %.2f", mu, aim, *lengths)
     values, duals = primal + along * step[0], dual + across * step[1]
     duals = pairs.mask_equalities(xp.maximum(duals, products.least_parts() * dual), duals)
-    least = SETTINGS.least_part * primal
+    least = STEPS.least_part * primal
     left = least
     if cuts:
-        left = xp.maximum(xp.minimum(SETTINGS.target_of_cut * aim * products.unit / duals, SETTINGS.value_of_cut * primal), least)
+        left = xp.maximum(xp.minimum(STEPS.target_of_cut * aim * products.unit / duals, STEPS.value_of_cut * primal), least)
     after = Point(xp.where(values > least, values, left), duals, point.t + along * step[2])
     if not np.isfinite(float(after.primal @ after.dual) + after.t):
         raise np.linalg.LinAlgError("the step is not a number")
@@ -242,10 +242,10 @@ class _Products:
         to pay for a server that others need.
         """
         if self._demand is None or self._demand.stopped is None:
-            return SETTINGS.least_part
+            return STEPS.least_part
         xp, n = self._pairs.xp, self._dual.shape[0] - self._pairs.n_rows
-        least = xp.full_like(self._dual, SETTINGS.least_part)
-        return xp.concat([least[:n], xp.where(self._demand.stopped, SETTINGS.least_part_of_stopped, least[n:])])
+        least = xp.full_like(self._dual, STEPS.least_part)
+        return xp.concat([least[:n], xp.where(self._demand.stopped, STEPS.least_part_of_stopped, least[n:])])
 
     def mean(self, products: Any) -> float:
         """Return the mean of the products that become small, in their units."""

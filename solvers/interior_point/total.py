@@ -17,7 +17,7 @@ import numpy as np
 from fairopt.instance.tolerances import EXACT, NOTHING
 from fairopt.program import Program, Solution
 from fairopt.solvers.backend import Deadline, nothing_to_solve
-from fairopt.solvers.interior_point.settings import SETTINGS
+from fairopt.solvers.interior_point.settings import STEPS, TOTALS
 from fairopt.solvers.interior_point.steps import Point, advance, part_of_the_way
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
 from fairopt.solvers.structure.pairs import Pairs, lay_out
@@ -48,7 +48,7 @@ def solve_total(program: Program, tolerance: float, deadline: Deadline, arrays: 
     rows = arrays.floats(np.ones(pairs.n_rows))
     point = _start(pairs, worth)
     gap, mark, since, best = np.inf, np.inf, 0, None
-    for step in range(SETTINGS.steps_of_total):
+    for step in range(TOTALS.steps_of_total):
         if deadline.left == 0.0:
             raise deadline.passed({"steps": step})
         x, _, _ = pairs.parts(point.primal)
@@ -61,7 +61,7 @@ def solve_total(program: Program, tolerance: float, deadline: Deadline, arrays: 
         since, mark = (0, now) if now < 0.5 * mark else (since + 1, mark)
         if now < gap:
             gap, best = now, (x / scale, p, y)
-        if gap <= SETTINGS.end or since > SETTINGS.stalled_of_total or (gap <= SETTINGS.digit_of_total * tolerance and since > 2):
+        if gap <= STEPS.end or since > TOTALS.stalled_of_total or (gap <= TOTALS.digit_of_total * tolerance and since > 2):
             break
         try:
             point = advance(pairs, point, -rows, None, rows, worth, part_of_the_way(now))

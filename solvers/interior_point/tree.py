@@ -31,7 +31,7 @@ from fairopt.program.share_limits import ShareLimits
 from fairopt.solvers.backend import Deadline, final_levels
 from fairopt.solvers.interior_point.faces import Faces
 from fairopt.solvers.interior_point.path import LevelCertificate, LevelPath, scaled_course, solve_level
-from fairopt.solvers.interior_point.settings import SETTINGS
+from fairopt.solvers.interior_point.settings import LEVELS, TOTALS
 from fairopt.solvers.leximin.levels import Course, NotConverged, Proof, Step, settle_below
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree, unit_of_part
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
@@ -198,7 +198,7 @@ class _Part:
             np.minimum.at(
                 more, scaled.across.indices, np.repeat(np.minimum(part, 1.0), np.diff(scaled.across.indptr)) * more[scaled.across.indices]
             )
-        return np.where(faces.near(course), np.maximum(last + more, SETTINGS.part_at_start * even), last)
+        return np.where(faces.near(course), np.maximum(last + more, TOTALS.part_at_start * even), last)
 
     def _point(self, path: LevelPath, reached: LevelCertificate, course: Course) -> tuple[FloatArray, FloatArray]:
         """Return where a path ends, scaled back into the limits, and its levels; who misses what is rounding has its share."""
@@ -208,5 +208,5 @@ class _Part:
         use = np.divide(limits.matrix @ x, limits.bounds, out=np.zeros(len(limits)), where=limits.bounds > 0)
         x /= max(1.0, float(use.max(initial=0.0)))
         levels = self.program.per_user(x * self.program.utilities)
-        held = ~course.rising & (levels < course.start) & (levels >= course.start * (1 - SETTINGS.held))
+        held = ~course.rising & (levels < course.start) & (levels >= course.start * (1 - LEVELS.held))
         return x, np.where(held, course.start, levels)

@@ -22,7 +22,7 @@ from fairopt.solvers.interior_point import alpha_fair, paths
 from fairopt.solvers.interior_point.alpha_fair import solve_alpha_fair
 from fairopt.solvers.interior_point.engine import InteriorPoint
 from fairopt.solvers.interior_point.rows import RowPairs, ScaledRows
-from fairopt.solvers.interior_point.settings import SETTINGS
+from fairopt.solvers.interior_point.settings import ALPHA_FAIR
 from fairopt.solvers.structure.arrays import NUMPY, Arrays, array_namespace
 from fairopt.solvers.structure.scaling import obstacle
 from fairopt.solving import policy
@@ -346,7 +346,7 @@ def test_an_answer_within_the_tolerance_counts_in_large_programs(monkeypatch: py
     instance = fo.generate("uniform", users=8, servers=3, resources=2, seed=0)
     program = fo.formulate(instance, "proportional")
     goal = program.goal_as(AlphaFair)
-    monkeypatch.setattr(alpha_fair, "SETTINGS", replace(SETTINGS, pairs_of_rough_answers=0))
+    monkeypatch.setattr(alpha_fair, "ALPHA_FAIR", replace(ALPHA_FAIR, pairs_of_rough_answers=0))
     found_by = alpha_fair._found
     for error, counts in ((5e-9, True), (2e-8, False)):
 

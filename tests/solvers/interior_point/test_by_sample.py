@@ -13,7 +13,7 @@ from fairopt.program import AlphaFair, Program, Solution
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point import by_sample
 from fairopt.solvers.interior_point.alpha_fair import solve_alpha_fair
-from fairopt.solvers.interior_point.settings import SETTINGS
+from fairopt.solvers.interior_point.settings import SAMPLES
 
 NEVER = Deadline(None)
 
@@ -42,8 +42,8 @@ def test_a_sample_changes_nothing(monkeypatch: pytest.MonkeyPatch, alpha: float,
     program = fo.formulate(by_rates(1000, 4, 4, part), "proportional", alpha=alpha, sharing="tdm")
     assert not by_sample.fits(program)
     whole = solved(program)
-    settings = replace(SETTINGS, users_of_samples=400, sample=100, fewest=fewest, few=fewest)
-    monkeypatch.setattr(by_sample, "SETTINGS", settings)
+    settings = replace(SAMPLES, users_of_samples=400, sample=100, fewest=fewest, few=fewest)
+    monkeypatch.setattr(by_sample, "SAMPLES", settings)
     assert by_sample.fits(program)
     sifted = solved(program)
     assert sifted.iterations > whole.iterations
@@ -59,7 +59,7 @@ def test_a_limit_that_no_user_of_a_sample_may_use(monkeypatch: pytest.MonkeyPatc
     instance = by_rates(600, 3, 1)
     eligibility = np.ones((600, 3), bool)
     eligibility[:, 2] = np.arange(600) % 60 == 0
-    monkeypatch.setattr(by_sample, "SETTINGS", replace(SETTINGS, users_of_samples=400, sample=20))
+    monkeypatch.setattr(by_sample, "SAMPLES", replace(SAMPLES, users_of_samples=400, sample=20))
     program = fo.formulate(instance.replace(eligibility=eligibility), "proportional", sharing="tdm")
     assert by_sample.fits(program)
     assert certify(program, solved(program)).worst <= 1e-9

@@ -18,7 +18,7 @@ from fairopt.solvers.interior_point.alpha_fair_end import error_of
 from fairopt.solvers.interior_point.alpha_fair_path import Path
 from fairopt.solvers.interior_point.alpha_fair_rising import RisingPath
 from fairopt.solvers.interior_point.alpha_fair_worths import Worths
-from fairopt.solvers.interior_point.settings import SETTINGS
+from fairopt.solvers.interior_point.settings import ALPHA_FAIR, CENTRING, RISING
 from fairopt.solvers.interior_point.steps import Point
 from fairopt.solvers.structure.arrays import NUMPY
 from fairopt.solvers.structure.pairs import Pairs, lay_out
@@ -74,7 +74,7 @@ def test_steps_near_the_central_path_lead_to_the_end(alpha: float, finite: bool)
         before = error_of(path.worths, pairs.parts(start.primal)[0], pairs.parts(start.dual)[1])
         end, steps = follow_centrally(path, [start], ERROR, NEVER)
     assert end.error <= ERROR < before.error
-    assert 0 < steps < SETTINGS.steps_of_centring
+    assert 0 < steps < CENTRING.steps_of_centring
     answer = Solution(pairs.tasks(end.x), prices=path.worths.prices(end.p, end.x))
     assert certify(program, answer).worst <= 1e-8
 
@@ -104,7 +104,7 @@ def test_an_alpha_that_rises_ends_at_the_same_answer(alpha: float, finite: bool)
     """As the path that has the alpha of the goal from the start."""
     program, goal, pairs = program_of(40, 3, alpha, finite)
     rising = RisingPath(pairs, goal)
-    assert rising.worths.alpha == SETTINGS.first_alpha
+    assert rising.worths.alpha == RISING.first_alpha
     with np.errstate(all="ignore"):
         found = alpha_fair._found(rising, 1e-10, 1e-12, NEVER)
     assert found is not None
@@ -134,4 +134,4 @@ def test_a_hopeless_alpha_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "advanced", counted)
     with np.errstate(all="ignore"):
         assert alpha_fair._followed(Path(Worths(pairs, goal.alpha, goal.weights)), 1e-11, NEVER) is None
-    assert len(steps) < 2 * SETTINGS.steps_of_start
+    assert len(steps) < 2 * ALPHA_FAIR.steps_of_start
