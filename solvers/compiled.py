@@ -1,6 +1,6 @@
 """Kernels that run as plain Python while work is small, and are compiled by numba when it is not.
 
-Compiling takes 5 to 20 seconds the first time, and loading what was compiled takes about one. Most work is done sooner than that. So a
+Compiling takes 15 to 50 seconds the first time, and loading what was compiled takes about one. Most work is done sooner than that. So a
 kernel is a module of plain functions on arrays, each marked by `step`, with those that it imports from other modules. `Steps` calls them as
 they are for ``PATIENCE`` seconds, then lets numba compile them, and goes on from the same arrays. Many small pieces of work add up: from
 ``PATIENCE_IN_ALL`` seconds on, steps are compiled at once, and from ``PATIENCE_IF_KEPT`` seconds on if an earlier process has compiled
@@ -10,7 +10,7 @@ both.
 Compiled functions are kept on disk beside their file. numba compiles a function anew when its own file changes, but not when a step that it
 calls, or a number that it reads, changes in another file. So its name on disk has the `_version` of the whole kernel. A step is compiled
 anew for arrays of another type or layout, and for arrays that are read-only: whoever calls one gives it arrays of one kind, contiguous and
-writable. Named tuples of arrays are passed by reference (`fairopt.solvers.by_reference`).
+writable.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def _files(kernel: ModuleType) -> list[ModuleType]:
 
 
 def _version(kernel: ModuleType, files: Sequence[ModuleType]) -> str:
-    """Return digits that change when one of the files changes, or a number that they import, or how named tuples are passed."""
-    told = hashlib.sha256(kernel.__name__.encode() + Path(__file__).with_name("by_reference.py").read_bytes())
+    """Return digits that change when one of the files changes, or a number that they import."""
+    told = hashlib.sha256(kernel.__name__.encode())
     for file in sorted(files, key=lambda file: file.__name__):
         numbers = sorted((name, repr(value)) for name, value in vars(file).items() if isinstance(value, int | float))
         told.update(Path(str(file.__file__)).read_bytes() + repr(numbers).encode())
@@ -159,10 +159,7 @@ def load(function: Any, *arguments: Any) -> float:
     """
     from numba import typeof
 
-    from fairopt.solvers.by_reference import pass_by_reference
-
     started = time.perf_counter()
-    pass_by_reference(*arguments)
     types = tuple(typeof(argument) for argument in arguments)  # type: ignore[no-untyped-call]
     with ExitStack() as stack:
         with suppress(OSError):  # a folder that cannot be written to: each process compiles

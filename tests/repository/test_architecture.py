@@ -31,7 +31,6 @@ ROOMS = (  # of fairopt, from the lowest floor to the highest; each has a floor 
 )
 SHARED = (
     "backend",
-    "by_reference",
     "compiled",
     "licence_texts",
     "highs_model",

@@ -19,7 +19,7 @@ __all__ = ["apply_event", "close_absent", "end_task", "pop", "sort_freed", "star
 _CLOSED = 1e30  # "usage" of a server that is not there: nothing fits on it
 
 
-@step()
+@step(inline="always")
 def _push(run, time, task):  # type: ignore[no-untyped-def]
     """Put a task into the heap of ends; at one time the first task is first."""
     k = run.progress[RUNNING]
@@ -33,7 +33,7 @@ def _push(run, time, task):  # type: ignore[no-untyped-def]
     run.ends[k], run.ending[k] = time, task
 
 
-@step()
+@step(inline="always")
 def pop(run):  # type: ignore[no-untyped-def]
     """Take the first task out of the heap of ends."""
     first = run.ending[0]
@@ -55,7 +55,7 @@ def pop(run):  # type: ignore[no-untyped-def]
     return first
 
 
-@step()
+@step(inline="always")
 def _free(run, i):  # type: ignore[no-untyped-def]
     """There is more room on this server than before."""
     if not run.is_freed[i]:

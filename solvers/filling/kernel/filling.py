@@ -68,7 +68,7 @@ def _begin_round(state, rng):  # type: ignore[no-untyped-def]
     return number > 0
 
 
-@step()
+@step(inline="always")
 def _next_on_server(state, i, rng):  # type: ignore[no-untyped-def]
     """Return the user with the smallest share whose task fits on server i, -1 if none does."""
     smallest = math.inf

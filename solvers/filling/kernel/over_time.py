@@ -30,7 +30,7 @@ from fairopt.solvers.filling.kernel.servers import (
 __all__ = ["drop_those_without", "gather", "is_before", "next_on_server", "next_stream", "seek"]
 
 
-@step()
+@step(inline="always")
 def _share_of(state, run, u):  # type: ignore[no-untyped-def]
     """Return the owner's own share: of its running tasks, each counted as its stream says."""
     if run.share[u] < 0.0:
@@ -47,7 +47,7 @@ def _share_of(state, run, u):  # type: ignore[no-untyped-def]
     return run.share[u]
 
 
-@step()
+@step(inline="always")
 def _share_there(state, run, n, i):  # type: ignore[no-untyped-def]
     """Return the owner's share in the eyes of the server, as to a task of this stream."""
     u = run.owner[n]
@@ -122,7 +122,7 @@ def _seek_freed(state, run, rule, n, rng):  # type: ignore[no-untyped-def]
     return best
 
 
-@step()
+@step(inline="always")
 def is_before(run, n, other):  # type: ignore[no-untyped-def]
     """Is this stream before the other, of those with the same share?"""
     if run.rank[n] != run.rank[other]:
@@ -236,7 +236,7 @@ def gather(state, run):  # type: ignore[no-untyped-def]
     return untried
 
 
-@step()
+@step(inline="always")
 def next_on_server(state, run, i, rng):  # type: ignore[no-untyped-def]
     """Return the stream whose turn it is on server i, -1 if no task of the pool fits there."""
     smallest = math.inf

@@ -249,7 +249,7 @@ def place_in_tree(state, tree, n, i):  # type: ignore[no-untyped-def]
             tree.marks[CHANGED] = 1
 
 
-@step()
+@step(inline="always")
 def next_on_server_in_tree(state, tree, i, rng):  # type: ignore[no-untyped-def]
     """Return the user of the next task on server i, -1 if no task can be placed there."""
     wanted, barred, eligible, used, capacity, demand = state.wanted, tree.barred, state.eligible, state.used, state.capacity, state.demand

@@ -73,7 +73,7 @@ def seek_in_tree(state, run, tree, n, rng):  # type: ignore[no-untyped-def]
     return i
 
 
-@step()
+@step(inline="always")
 def next_on_server_in_tree(state, run, tree, i, rng):  # type: ignore[no-untyped-def]
     """Return the stream whose turn it is on server i, -1 if no task can be placed there."""
     tree.need[:] = -1

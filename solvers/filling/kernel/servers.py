@@ -265,7 +265,7 @@ def draw(rng, number):  # type: ignore[no-untyped-def]
     return min(int(rng.random() * number), number - 1) if number > 1 else 0
 
 
-@step()
+@step(inline="always")
 def fits_there(state, n, i):  # type: ignore[no-untyped-def]
     """May a task of n run on server i, and does it fit?"""
     row = state.row[i]

@@ -109,7 +109,7 @@ def next_user(state, rng):  # type: ignore[no-untyped-def]
             return state.tied[draw(rng, number)]
 
 
-@step()
+@step(inline="always")
 def hold(state, n, i, sign):  # type: ignore[no-untyped-def]
     """Let a task of the user take its demand of the server (sign 1), or give it back (-1)."""
     row = state.row[i]
@@ -121,7 +121,7 @@ def hold(state, n, i, sign):  # type: ignore[no-untyped-def]
         set_used(state, i, r, total)
 
 
-@step()
+@step(inline="always")
 def set_used(state, i, r, total):  # type: ignore[no-untyped-def]
     """Set the usage of a resource of server i, and what follows from it."""
     state.used[i, r] = total
