@@ -64,7 +64,7 @@ class Settings:
     large: float = 0.3  # part of the open pairs from which on a region is no smaller than the whole
     below: float = 0.95  # of an expected level: lower caps are settled beforehand
     begin: float = 0.9  # a path begins where those who rise have this part of the last level,
-    nearly: float = 0.9  # and all have this part of theirs
+    nearly: float = 0.999  # and all have this part of theirs
     good: float = 1e-12  # an error with which later levels can live: else the path is tried from another beginning
     together: float = 1e-9  # relative: by how much the levels may fail to be had at once
     lower: float = 1e-8  # relative: by how much a level may be lower than one before it, as each may be off by a digit less
