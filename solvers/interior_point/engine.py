@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance.tolerances import EXACT
-from fairopt.program import Feature, Leximin, LimitKind, Program, Solution, TreeFilling
+from fairopt.program import AllPairs, Feature, Leximin, LimitKind, Program, Solution, TreeFilling
 from fairopt.program.limits import ACROSS_SERVERS
 from fairopt.solvers.backend import ALWAYS, Backend, Deadline, Method
 from fairopt.solvers.interior_point.market import as_market, is_large
@@ -69,8 +72,8 @@ class InteriorPoint(Backend):
             many_levels = few_each or (not program.goal.is_equal and pairs <= ENGINE.part_each * users * servers)
             large = pairs * shared >= (ENGINE.size_of_many_levels if many_levels else ENGINE.size_of_levels)
             large &= not (few_each and program.limits.of_kinds(*ACROSS_SERVERS).any())  # a hundred levels: HiGHS takes a third of the time
-            if large and isinstance(program.goal, Leximin):
-                large = not weights_differ(program.goal.weights[program.members])
+            if large and _has_far_weights(program):
+                large = pairs >= ENGINE.pairs_of_far_weights and _may_have_one_level(program)
         else:
             large = program.goal.feature is Feature.TOTAL and any(
                 pairs >= max(least, each * len(program.limits)) for least, each in ENGINE.sizes_of_totals
@@ -100,7 +103,10 @@ class InteriorPoint(Backend):
         if not goal.has_gradient:
             # Of large programs rounding alone leaves more than a tenth of the tolerance: there no polish does better.
             path, enough = paths.structured_path(arrays), tolerance if self.wins(program) else None
-            return (self._method(path, skip_below=enough, polish_above=enough),)
+            by_levels = self._method(path, skip_below=enough, polish_above=enough)
+            if _has_far_weights(program) and _may_have_one_level(program):
+                return (self._method(paths.one_level_path(arrays)), replace(by_levels, skip_below=tolerance))
+            return (by_levels,)
         if self.within and (goal.feature is Feature.TRADEOFF or obstacle(program)):
             raise Unsupported(
                 f'"{self.name}:{self.within}" is for levels, totals, and alpha-fair goals whose limits belong to servers, with limits on '
@@ -149,3 +155,22 @@ class InteriorPoint(Backend):
             )
 
         return Method(path.name or self.name, solve, skip_below, polish_above)
+
+
+def _has_far_weights(program: Program) -> bool:
+    """Is this a leximin whose weights lie so far apart that its path does not prove who stops at a level?"""
+    return isinstance(program.goal, Leximin) and weights_differ(program.goal.weights[program.members])
+
+
+def _may_have_one_level(program: Program) -> bool:
+    """Does nobody stop at a limit of its own, and everybody use all limits of most servers? Then all mostly stop together."""
+    if program.several_levels:
+        return False
+    if isinstance(program, AllPairs):
+        return True
+    limits, few = program.limits, len(program.users) * len(program.servers) * ENGINE.part_each
+    of_servers = limits.kinds == LimitKind.CAPACITY
+    if program.n_pairs <= few or not of_servers.all():
+        return False
+    taken = np.bincount(limits.matrix.indices, minlength=program.n_pairs)
+    return bool((taken == taken.max(initial=0)).all())

@@ -35,6 +35,7 @@ from fairopt.wording import SMALLER_RATIOS
 
 __all__ = [
     "Path",
+    "one_level_path",
     "paths_of_alpha_fair",
     "paths_of_market",
     "structured_path",
@@ -59,6 +60,20 @@ class Path:
 def structured_path(arrays: Arrays) -> Path:
     """Return the one path to levels, a tree or a total."""
     return Path("", lambda program, tolerance, deadline, _: _structured(program, tolerance, deadline, arrays))
+
+
+def one_level_path(arrays: Arrays) -> Path:
+    """Return the path to a leximin that may have one level: it takes all users to stop at the first one.
+
+    Where weights lie far apart, its prices are too rough to prove who stops there. They prove it once the polish has made them exact, and
+    the certificate refuses the answer if somebody does not stop.
+    """
+
+    def follow(program: Program, tolerance: float, deadline: Deadline, _: Solution | None) -> Solution | None:
+        with np.errstate(all="ignore"), one_thread():
+            return solve_levels(program, Equalize(program.goal.weights), tolerance, deadline, arrays)
+
+    return Path("path to one level", follow)
 
 
 def _structured(program: Program, tolerance: float, deadline: Deadline, arrays: Arrays) -> Solution | None:

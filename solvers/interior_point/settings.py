@@ -43,6 +43,7 @@ class EngineSettings:
     pairs_each: int = 3  # a user so many, which are few,
     part_each: float = 0.5  # or at most this part of all
     most_spread: float = 1e4  # of the weights of a leximin: beyond, a gap of rounding does not prove that the lightest users cannot rise
+    pairs_of_far_weights: int = 10_000  # where weights lie further apart, and all may stop at one level
     sizes_of_totals: tuple[tuple[int, int], ...] = ((20_000, 30), (2_000, 100))  # so many pairs, and so many for each limit: one of these
     pairs_of_trees: int = 3_000
     few_pairs: int = 50  # with fewer, all paths are tried until one is exact: a residual of 1e-12 may mean 1e-9 of x

@@ -12,6 +12,7 @@ array([0.25, 0.25])
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ import scipy.sparse as sp
 from fairopt.instance import FloatArray
 from fairopt.solvers.leximin.settings import SETTINGS
 
-__all__ = ["LeastChange"]
+__all__ = ["LeastChange", "change_of_least"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,13 +40,19 @@ class LeastChange:
     factors: Any
 
     @classmethod
-    def of(cls, matrix: sp.csr_array, shared: sp.csr_array | None = None, rows: sp.csr_array | None = None) -> LeastChange | None:
+    def of(
+        cls,
+        matrix: sp.csr_array,
+        shared: sp.csr_array | None = None,
+        rows: sp.csr_array | None = None,
+        singular: float = SETTINGS.singular,
+    ) -> LeastChange | None:
         """Factor the system of E D, B and C; None where it is singular, or an equation has no entry."""
         square: Any = sp.csr_array(matrix @ matrix.T)
         diagonal = square.diagonal()
         if not (diagonal > 0).all():  # SuperLU would say so to standard output, and not to us
             return None
-        system = square + sp.diags_array(SETTINGS.singular * diagonal)
+        system = square + sp.diags_array(singular * diagonal)
         if shared is not None:
             blocks: list[list[Any]] = [[system, shared], [shared.T, -sp.eye_array(shared.shape[1])]]
             if rows is not None and rows.nnz:
@@ -66,3 +73,20 @@ class LeastChange:
         found = self.factors.solve(wanted)
         end = wanted.size - (0 if sides is None else sides.size)
         return np.asarray(self.matrix.T @ found[: right.size]), -found[right.size : end]
+
+
+def change_of_least(matrix: sp.csr_array) -> Callable[[FloatArray], FloatArray] | None:
+    """Return the map from right-hand sides r to a small z with E D z = r; None where it is singular.
+
+    z has the least |z|. If there are more equations than unknowns, so that most of them follow from others, it has the least sum of
+    c z^2 instead, with c the sum of the squares of a column of E D: D E'E D, of the size of the unknowns, takes the place of E D^2 E'.
+
+    >>> change_of_least(sp.csr_array([[1.0], [1.0], [1.0]]))(np.full(3, 0.5)).round(9)
+    array([0.5])
+    """
+    if matrix.shape[0] <= matrix.shape[1]:
+        system = LeastChange.of(matrix)
+        return None if system is None else (lambda right: system.step(right)[0])
+    transposed = sp.csr_array(matrix.T)
+    inverse = LeastChange.of(transposed, singular=SETTINGS.singular_of_many)
+    return None if inverse is None else (lambda right: np.asarray(inverse.factors.solve(transposed @ right)))

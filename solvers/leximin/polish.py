@@ -26,7 +26,7 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import FITS
 from fairopt.program import Program, Solution, Stage
 from fairopt.program.own_limits import OwnLimits
-from fairopt.solvers.leximin.least_change import LeastChange
+from fairopt.solvers.leximin.least_change import LeastChange, change_of_least
 from fairopt.solvers.leximin.settings import SETTINGS
 
 __all__ = ["on_levels", "polish", "polishes"]
@@ -34,7 +34,7 @@ __all__ = ["on_levels", "polish", "polishes"]
 
 def polishes(program: Program, solution: Solution, delay: FloatArray | None = None) -> Iterator[Solution]:
     """Yield solutions near this one that satisfy the equations of its levels; first levels that differ by rounding are joined, then by
-    more. Each of them comes first with the prices of this one, then with exact prices.
+    more. Each of them comes first with the prices of this one, then with exact prices, then on the pairs that are cheapest at these.
 
     An error of a level within the solver's tolerance is a thousand times as large for a user that pays little of its cost.
     """
@@ -42,7 +42,11 @@ def polishes(program: Program, solution: Solution, delay: FloatArray | None = No
         near = polish(program, solution, same, delay)
         yield near
         if delay is None and near is not solution:
-            yield _with_exact_prices(program, near)
+            exact = _with_exact_prices(program, near)
+            yield exact
+            cheapest = _on_cheapest(program, exact)
+            if cheapest is not None:
+                yield polish(program, cheapest, same)
 
 
 def polish(program: Program, solution: Solution, same: float = SETTINGS.same[0], delay: FloatArray | None = None) -> Solution:
@@ -149,6 +153,24 @@ def _with_exact_prices(program: Program, solution: Solution) -> Solution:
     return replace(solution, stages=tuple(stages))
 
 
+def _on_cheapest(program: Program, solution: Solution) -> Solution | None:
+    """Return a solution without the pairs that cost their user more than its cheapest ones; None if all pairs are as cheap.
+
+    Prices have to be exact: what a user who pays a millionth of what others pay has on a dear pair hardly shows in what all pay.
+    """
+    per_level, used = program.worth, solution.x > 0
+    levels = program.per_user(solution.x * per_level)
+    dear = np.zeros(used.size, bool)
+    for each in solution.stages:
+        assert each.prices is not None
+        cost = np.asarray(program.limits.transposed @ each.prices) / per_level
+        there = np.flatnonzero(used)
+        q = program.cheapest(cost[there], there)
+        pays = (q > 0) & (levels >= each.value * (1 - FITS))
+        dear |= used & pays[program.pair_users] & (cost > q[program.pair_users] * (1 + SETTINGS.same_price))
+    return replace(solution, x=np.where(dear, 0.0, solution.x)) if dear.any() else None
+
+
 def _exact_prices(program: Program, pairs: IntArray, per_level: FloatArray, prices: FloatArray) -> FloatArray:
     """Return the prices near these at which all of these pairs of a user that are not dear cost the same for a unit of its level.
 
@@ -170,12 +192,12 @@ def _exact_prices(program: Program, pairs: IntArray, per_level: FloatArray, pric
         format="csr",
     )
     E = sp.csr_array(E / q[pairs][:, None])
-    system = LeastChange.of(sp.csr_array(E * paid))
-    if system is None:
+    change = change_of_least(sp.csr_array(E * paid))
+    if change is None:
         return prices
     exact = paid.copy()
     for _ in range(SETTINGS.refinements):
-        exact += paid * system.step(-(E @ exact))[0]
+        exact += paid * change(-(E @ exact))
     if not (np.isfinite(exact).all() and (exact > 0).all()):
         return prices
     found = prices.copy()

@@ -27,6 +27,7 @@ class Settings:
     dear: float = 1e-9  # a pair that would waste this part of all spending, if its user had all its level there, is unused
     priced: float = 1e-12  # a limit with a smaller part of all spending has no price
     singular: float = 1e-13  # the multiple of the identity
+    singular_of_many: float = 1e-10  # the same where most equations follow from others: rounding must not fill what these leave free
     same: tuple[float, ...] = (
         1e-10,
         1e-7,

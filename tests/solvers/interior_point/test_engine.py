@@ -479,3 +479,31 @@ def test_a_user_who_pays_a_millionth_is_proved_to_be_stopped() -> None:
     assert allocation.certificate.worst <= 1e-8
     shares = allocation.shares
     assert shares.min() == pytest.approx(shares.max(), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_level_of_weights_that_lie_far_apart(seed: int) -> None:
+    """Nine pairs in ten, weights over six orders: the lightest users are proved to stop, and tasks are those of HiGHS."""
+    rng = np.random.default_rng(seed)
+    instance = fo.Instance(
+        rng.uniform(1, 10, (30, 3)),
+        rng.uniform(0.01, 0.1, (200, 3)),
+        weights=10 ** rng.uniform(0, 6, 200),
+        eligibility=rng.random((200, 30)) < 0.9,
+    )
+    own, other = (fo.solve(instance, "drfh", solver=solver) for solver in ("interior-point", "highs"))
+    assert own.certificate.worst <= 1e-9
+    np.testing.assert_allclose(own.tasks_per_user, other.tasks_per_user, rtol=1e-8)
+
+
+def test_weights_that_lie_far_apart_with_several_levels() -> None:
+    """A light user alone on a large server has more than one level gives: the path to one level is refused, and another engine answers."""
+    rng = np.random.default_rng(0)
+    capacities, eligibility = rng.uniform(1, 10, (31, 3)), np.ones((400, 31), bool)
+    capacities[30], eligibility[:, 30], eligibility[:5, :30], eligibility[:5, 30] = 1000.0, False, False, True
+    instance = fo.Instance(capacities, rng.uniform(0.01, 0.1, (400, 3)), weights=10 ** rng.uniform(0, 6, 400), eligibility=eligibility)
+    program = fo.formulate(instance, "drfh")
+    assert choose(program, None).name == "interior-point"
+    found, other = fo.solve(instance, "drfh"), fo.solve(instance, "drfh", solver="highs")
+    assert len(found.levels) == len(other.levels) > 1
+    np.testing.assert_allclose(found.tasks_per_user, other.tasks_per_user, rtol=1e-8)
