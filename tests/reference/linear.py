@@ -1,7 +1,7 @@
-"""The largest value of a linear goal, by SciPy: what a test asks of a program beside the engine that it is about.
+"""The largest value of a linear goal, by HiGHS: what a test asks of a program beside the engine that it is about.
 
-SciPy has a HiGHS of its own. `optimum` asks it directly: ``linprog`` takes four times as long, most of it to look at its options, and
-oracles solve tens of thousands of small programs.
+The program goes to HiGHS as the test writes it. ``scipy.optimize.linprog`` takes four times as long for a small program, most of it to
+look at its options, and oracles solve tens of thousands of these.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import highspy
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.optimize._highspy import _core as highs  # type: ignore[import-not-found]
 
 __all__ = ["TIGHT", "Optimum", "largest", "optimum"]
 
@@ -28,9 +28,9 @@ class Optimum(NamedTuple):
 
 @lru_cache
 def _solver(**settings: Any) -> Any:
-    solver = highs._Highs()
+    solver = highspy.Highs()  # type: ignore[no-untyped-call]
     for name, value in {"output_flag": False, **settings}.items():
-        assert solver.setOptionValue(name, value) == highs.HighsStatus.kOk, name
+        assert solver.setOptionValue(name, value) == highspy.HighsStatus.kOk, name
     return solver
 
 
@@ -39,20 +39,20 @@ def optimum(goal: Any, rows: Any, bounds: Any, *, lower: Any = 0.0, upper: Any =
     goal, bounds = np.asarray(goal, float), np.asarray(bounds, float)
     table = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, float).reshape(bounds.size, goal.size)
     column, row = np.nonzero(table.T)
-    program = highs.HighsLp()
+    program = highspy.HighsLp()
     program.num_row_, program.num_col_ = table.shape
     program.col_cost_ = -goal
     program.col_lower_, program.col_upper_ = (np.broadcast_to(end, goal.shape) + 0.0 for end in (lower, upper))
     program.row_lower_, program.row_upper_ = np.full(bounds.size, -np.inf), bounds
-    program.a_matrix_.format_ = highs.MatrixFormat.kColwise
+    program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     program.a_matrix_.num_row_, program.a_matrix_.num_col_ = table.shape
     program.a_matrix_.start_ = np.searchsorted(column, np.arange(goal.size + 1)).astype(np.int32)
     program.a_matrix_.index_, program.a_matrix_.value_ = row.astype(np.int32), table[row, column]
     solver = _solver(**settings)
-    assert solver.passModel(program) != highs.HighsStatus.kError
+    assert solver.passModel(program) != highspy.HighsStatus.kError
     solver.run()
     status = solver.getModelStatus()
-    if status != highs.HighsModelStatus.kOptimal:
+    if status != highspy.HighsModelStatus.kOptimal:
         return Optimum(solver.modelStatusToString(status), np.nan, None)
     return Optimum("Optimal", -solver.getInfo().objective_function_value + 0.0, np.array(solver.getSolution().col_value))
 
