@@ -69,7 +69,8 @@ class InteriorPoint(Backend):
             shared = int((program.limits.kinds != LimitKind.TASKS).sum())
             users, servers = len(program.users), len(program.servers)
             few_each = program.several_levels or pairs <= ENGINE.pairs_each * users
-            many_levels = few_each or (not program.goal.is_equal and pairs <= ENGINE.part_each * users * servers)
+            some_each = not program.goal.is_equal and pairs <= ENGINE.part_each * users * servers
+            many_levels = few_each or (some_each and not _all_use_all(program))
             large = pairs * shared >= (ENGINE.size_of_many_levels if many_levels else ENGINE.size_of_levels)
             large &= not (few_each and program.limits.of_kinds(*ACROSS_SERVERS).any())  # a hundred levels: HiGHS takes a third of the time
             if large and _has_far_weights(program):
@@ -163,14 +164,17 @@ def _has_far_weights(program: Program) -> bool:
 
 
 def _may_have_one_level(program: Program) -> bool:
-    """Does nobody stop at a limit of its own, and everybody use all limits of most servers? Then all mostly stop together."""
+    """Does nobody stop at a limit of its own, and everybody use all resources of most servers? Then all mostly stop together."""
     if program.several_levels:
         return False
+    most = program.n_pairs > len(program.users) * len(program.servers) * ENGINE.part_each
+    of_servers = isinstance(program, AllPairs) or bool((program.limits.kinds == LimitKind.CAPACITY).all())
+    return most and of_servers and _all_use_all(program)
+
+
+def _all_use_all(program: Program) -> bool:
+    """Does everybody use all resources of its servers? Then those who share servers mostly stop together: there are few levels."""
     if isinstance(program, AllPairs):
         return True
-    limits, few = program.limits, len(program.users) * len(program.servers) * ENGINE.part_each
-    of_servers = limits.kinds == LimitKind.CAPACITY
-    if program.n_pairs <= few or not of_servers.all():
-        return False
-    taken = np.bincount(limits.matrix.indices, minlength=program.n_pairs)
-    return bool((taken == taken.max(initial=0)).all())
+    used = np.bincount(program.limits.matrix[program.limits.kinds == LimitKind.CAPACITY].indices, minlength=program.n_pairs)
+    return bool((used == used.max(initial=0)).all())

@@ -414,7 +414,7 @@ def test_who_pays_a_millionth_shares_the_level() -> None:
 
 
 def test_it_is_chosen_where_it_wins() -> None:
-    """Large leximins; small ones, and larger ones of users with few servers each, stay with HiGHS, one server with the closed form."""
+    """Large leximins; small ones, and larger ones of many levels, stay with HiGHS, one server with the closed form."""
     large, middle = spread_instance(3000, 10, 2), spread_instance(1000, 10, 2)
     assert choose(fo.formulate(large, "drfh"), None).name == "interior-point"
     assert choose(fo.formulate(large.replace(tasks=np.full(3000, 2.0)), "drfh"), None).name == "interior-point"
@@ -422,6 +422,10 @@ def test_it_is_chosen_where_it_wins() -> None:
     assert choose(fo.formulate(middle.replace(tasks=np.full(1000, 2.0)), "drfh"), None).name == "interior-point"
     assert choose(fo.formulate(spread_instance(3000, 100, 2, part=0.005), "drfh"), None).name == "interior-point"
     assert choose(fo.formulate(spread_instance(1000, 40, 2, part=0.03), "drfh"), None).name == "highs"
+    some = spread_instance(1000, 10, 2, part=0.3)
+    assert choose(fo.formulate(some, "drfh"), None).name == "interior-point"
+    one_resource = np.where(np.arange(1000)[:, None] % 2, some.demands, some.demands * [1, 0])
+    assert choose(fo.formulate(some.replace(demands=one_resource), "drfh"), None).name == "highs"
     assert choose(fo.formulate(spread_instance(100, 10, 2), "drfh"), None).name == "highs"
     assert choose(fo.formulate(spread_instance(9000, 1, 2), "drf"), None).name == "water-filling"
     assert choose(fo.formulate(large, "uniform"), None).name == "highs"
