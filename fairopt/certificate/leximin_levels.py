@@ -45,8 +45,8 @@ def stage_gaps(
 ) -> tuple[float, float]:
     """Return the worst residuals over all stages, from the lowest; inf where somebody is settled by none of them, or by two.
 
-    Values of stages are U[n] / phi[n], or what ``value_of`` makes of these, (users,). ``plain``: all who rise rise together from 0, and the
-    plain proofs of all levels at once may do.
+    Values of stages are U[n] / phi[n], or what ``value_of`` makes of these, (users,). ``plain``: users rise together from 0, so the plain
+    proofs of all levels at once are tried first (`fairopt.certificate.plain_levels`).
     """
     per_level = program.worth
     levels = program.per_user(solution.x * per_level)
@@ -66,7 +66,7 @@ def stage_gaps(
     uncertainty = np.where(complete, np.maximum(np.abs(np.where(open_to, cap, 0.0) - levels) - DIGITS * levels, 0.0), 0.0)
     stages = sorted(solution.stages, key=lambda stage: stage.value)
     if plain:
-        with np.errstate(all="ignore"):  # what is no number proves nothing
+        with np.errstate(all="ignore"):  # a result that is not a number proves nothing
             found = plain_gaps(program, solution.x, levels, value, uncertainty, stages)
         if found is not None:
             return found

@@ -95,10 +95,10 @@ def plain_gaps(
     of_levels = np.maximum.reduceat(costs[settled], np.flatnonzero(np.diff(stage_of, prepend=-1)), axis=0).sum(axis=0)
     costs[settled] = 0.0  # the others are at caps
 
-    told = float(np.abs(np.array([stage.value for stage in stages])[stage_of] / levels[settled] - 1).max())
-    optimality = max(float((gap / held).max()), told)
-    fairness = max(float((gained[stage_of] / paid).max()), float(((of_levels + costs.sum(axis=0)) / held).max()))
-    return (optimality, fairness) if max(optimality, fairness) <= PROVED else None
+    told = np.abs(np.array([stage.value for stage in stages])[stage_of] / levels[settled] - 1)
+    optimality = float(np.concatenate([gap / held, told]).max())  # nan if one of them is
+    fairness = float(np.concatenate([gained[stage_of] / paid, (of_levels + costs.sum(axis=0)) / held]).max())
+    return (optimality, fairness) if optimality <= PROVED and fairness <= PROVED else None
 
 
 def _settled(stages: Sequence[Stage]) -> tuple[IntArray, IntArray]:

@@ -246,6 +246,8 @@ def _check_gap(gap: float | None, integral: bool, time_limit: float | None) -> N
 def best_found(instance: Instance, question: Optimum, sharing: Sharing, error: NoSolution) -> Allocation | None:
     """Return the whole tasks that were found before a time limit as an allocation, the answer to ``question``; None if there are none.
 
+    Tasks that are divided are no such answer: where a proof of them fails, nothing bounds the optimum.
+
     It is feasible (checked), and not proved to be the best: its certificate says "best found". ``details`` has the ``value`` that it
     reaches (its smallest share; the total), a ``bound`` on what any can, and the ``gap`` (bound - value) / bound between them. Of a leximin
     the gap is that of the lowest level: a gap of 0 proves this level, and none above it. The tolerance of the question is the largest
@@ -258,7 +260,7 @@ def best_found(instance: Instance, question: Optimum, sharing: Sharing, error: N
     Allocation(drfh, sharing rdm, best found by highs: A 2, B 2 tasks; excess 0.0e+00, not an optimum)
     """
     tasks = error.known.get("tasks")
-    if tasks is None or not tasks.any():
+    if not question.integral or tasks is None or not tasks.any():
         return None
     notion = question.notion
     value, bound = float(error.known["value"]), float(error.known["bound"])

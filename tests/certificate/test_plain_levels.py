@@ -72,15 +72,37 @@ def test_prices_that_prove_too_little_are_left_to_the_loop() -> None:
         assert proved_at_once(program, replace(solution, stages=stages)) is None
 
 
+@pytest.mark.parametrize("what", ["x", "prices"])
+def test_what_is_no_number_proves_nothing(what: str) -> None:
+    """One nan among the tasks, or among the prices of any level."""
+    program = of_many_levels(40, 10, 0)
+    solution = solved(program)
+    stages = sorted(solution.stages, key=lambda stage: stage.value)
+    levels = program.per_user(solution.x * program.worth)
+    value = np.zeros(levels.size)
+    for stage in stages:
+        value[stage.users] = stage.value
+    for place in range(5):
+        x, spoilt = solution.x.copy(), list(stages)
+        if what == "x":
+            x[place] = np.nan
+        else:
+            prices = stages[place].prices
+            assert prices is not None
+            spoilt[place] = replace(stages[place], prices=np.where(np.arange(prices.size) == place, np.nan, prices))
+        with np.errstate(all="ignore"):
+            assert plain_gaps(program, x, levels, value, np.zeros(levels.size), spoilt) is None
+
+
 def test_the_distance_of_a_user_from_its_cap_counts() -> None:
     """One server of 10: user a has 2 tasks of 1, b the rest; where a had 1e-6 less than its cap, b could have that too much."""
     program = fo.formulate(fo.Instance([[10.0]], [[1.0], [1.0]], tasks=[2.0, np.inf]), "drfh")
     solution = solved(program)
     stages = [stage for stage in solution.stages if stage.prices is not None]
     levels = program.per_user(solution.x * program.worth)
-    of = [plain_gaps(program, solution.x, levels, levels, np.array([lack, 0.0]), stages) for lack in (0.0, 1e-10, 1e-6)]
+    of = [plain_gaps(program, solution.x, levels, levels, np.array([lack, 0.0]), stages) for lack in (0.0, 1e-10, 1e-6, np.nan)]
     assert of[0] is not None
     assert of[0][1] <= 1e-12
     assert of[1] is not None
     assert of[1][1] == pytest.approx(1e-10 / levels[1], rel=1e-3)
-    assert of[2] is None
+    assert of[2] is of[3] is None

@@ -466,6 +466,17 @@ def test_the_time_limit_leaves_the_best_whole_tasks(three: Path, monkeypatch: py
         assert "and no allocation more than" in flat(found.stdout)
 
 
+def test_digits_that_cannot_be_proved_are_no_solution(tmp_path: Path) -> None:
+    """One message and status 3: floats do not show the active sets at so large an alpha."""
+    path = tmp_path / "lab.yaml"
+    path.write_text(
+        "servers: [{name: s, capacity: {cpu: 9, gpu: 18}}]\nrules: ['x[a] >= 2 * x[b]']\n"
+        "users: [{name: a, demand: {cpu: 1, gpu: 4}}, {name: b, demand: {cpu: 3, gpu: 1}}, {name: c, demand: {cpu: 2, gpu: 2}}]\n"
+    )
+    message = flat(run("solve", path, "--notion", "proportional", "--alpha", "100", "--exact", status=3).stderr)
+    assert "no digits of it can be proved; use a smaller alpha" in message
+
+
 def test_a_gap_that_is_allowed_is_an_answer(three: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The gap is (bound - value) / bound: exit status 0 from there on, and 3 below it; the answer says that it is not proved."""
 

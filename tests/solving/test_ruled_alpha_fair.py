@@ -10,11 +10,12 @@ from reference.ruled import largest
 from solving.test_rules import instance_with_rules, rows_of
 
 import fairopt as fo
+from fairopt.allocation import Optimum
 from fairopt.certificate import certify
 from fairopt.program import Solution
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.polishing import polishes
-from fairopt.solving import notion_of
+from fairopt.solving import best_found, notion_of
 from fairopt.solving.policy import Found
 from fairopt.solving.small_fractions import in_small_fractions
 
@@ -160,3 +161,10 @@ def test_floats_and_fractions_do_not_advise_each_other() -> None:
     with pytest.raises(fo.NoSolution, match=r'use a smaller alpha .*, or "max-min", the limit of a large alpha') as refused:
         fo.solve(ruled, "proportional", alpha=100, exact=True)
     assert "leave exact out" not in str(refused.value)
+
+
+def test_divided_tasks_without_a_proof_are_no_best_found() -> None:
+    """The error in fractions has the tasks of the floats; only whole tasks at a time limit are an answer, with a bound."""
+    pool = fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["a", "b"])
+    error = fo.NoSolution("no digits can be proved", {"tasks": np.array([[3.0], [2.0]])})
+    assert best_found(pool, Optimum(notion_of("proportional"), exact=True), "rdm", error) is None
