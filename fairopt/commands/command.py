@@ -13,7 +13,7 @@ from typer.core import TyperCommand
 from fairopt.commands.in_options import name_options
 from fairopt.commands.repeated import each_once
 from fairopt.commands.retired import with_todays_spellings
-from fairopt.commands.usage import flowing, in_panels, refuse_extra, shown, with_plain_refusals
+from fairopt.commands.usage import ERRORS, flowing, in_panels, refuse_extra, shown, with_plain_refusals
 
 __all__ = ["Command"]
 
@@ -38,7 +38,11 @@ class Command(TyperCommand):
             words = each_once(words, self.params)
         name_options(self.params)
         ctx.allow_extra_args = True
-        rest = super().parse_args(ctx, words)
+        try:
+            rest = super().parse_args(ctx, words)
+        except ERRORS.UsageError as error:
+            error.ctx = error.ctx or ctx  # the parser does not tell it of each
+            raise
         refuse_extra(rest, ctx)
         return rest
 

@@ -20,9 +20,19 @@ import typer
 
 from fairopt.wording import did_you_mean
 
-__all__ = ["choices_of", "flowing", "in_panels", "in_plain_words", "is_usage_error", "refuse_extra", "shown", "with_plain_refusals"]
+__all__ = [
+    "ERRORS",
+    "choices_of",
+    "flowing",
+    "in_panels",
+    "in_plain_words",
+    "is_usage_error",
+    "refuse_extra",
+    "shown",
+    "with_plain_refusals",
+]
 
-_ERRORS: Any = import_module(typer.BadParameter.__module__)
+ERRORS: Any = import_module(typer.BadParameter.__module__)
 """The exceptions of the parser. Typer brings its own copy of click, and names few of them itself."""
 _LONGEST = 28  # characters of words to choose from in front of a sentence of help
 
@@ -47,17 +57,27 @@ _PANEL_OF = {word: panel for panel, words in _PANELS.items() for word in words}
 
 def is_usage_error(error: BaseException) -> bool:
     """Is something wrong with the command line? A group without a command is not: it shows its help."""
-    return isinstance(error, _ERRORS.UsageError) and not isinstance(error, _ERRORS.NoArgsIsHelpError)
+    return isinstance(error, ERRORS.UsageError) and not isinstance(error, ERRORS.NoArgsIsHelpError)
 
 
 def in_plain_words(error: Any) -> str:
     """Return the message of a usage error: the option, what is wrong with it, and what to write instead."""
-    if isinstance(error, _ERRORS.NoSuchOption):
+    if isinstance(error, ERRORS.NoSuchOption):
         return f"No such option: {error.option_name}{_did_you_mean_option(error.option_name, _options(error.ctx))}"
-    if not isinstance(error, _ERRORS.BadParameter) or isinstance(error, _ERRORS.MissingParameter):
+    if isinstance(error, ERRORS.BadOptionUsage) and error.ctx is not None:
+        return f"{error.option_name}: {_number_of_values(error.option_name, error.ctx)}"
+    if not isinstance(error, ERRORS.BadParameter) or isinstance(error, ERRORS.MissingParameter):
         return str(error.format_message()).rstrip(".")
     option = error.param_hint or ("" if error.param is None else _name(error.param))
     return ": ".join(filter(None, [str(option).replace("'", ""), str(error.message)])).rstrip(".")
+
+
+def _number_of_values(option: str, context: Any) -> str:
+    """Return what to do about an option with too few values, or with a value that it does not take."""
+    part = next(part for part in context.command.params if option in part.opts)
+    if part.is_flag:
+        return "it takes no value; leave the value out"
+    return "give a value" if part.nargs == 1 else f"give {part.nargs} values"
 
 
 def _did_you_mean_option(option: str, options: Iterable[str]) -> str:

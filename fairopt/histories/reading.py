@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairopt.errors import InvalidInstance
+from fairopt.files import missing_file
 from fairopt.formats import load
 from fairopt.histories.job_log import JobLog
 from fairopt.histories.log_formats import FORMATS, Described, Exports, Reading, kind_of
@@ -44,13 +45,15 @@ def cluster_of_log(log: object, exports: Exports) -> Described:
     Raises
     ------
     InvalidInstance
-        The log is of another kind, or the nodes are missing.
+        There is no such file, the log is of another kind, or the nodes are missing.
     """
     if isinstance(log, list | tuple) and log:
         log = log[0]
     if not isinstance(log, str | os.PathLike):
         raise InvalidInstance("a history of this log needs a cluster: give an instance or its file (--cluster)")
     path = Path(log)
+    if not path.exists():
+        raise missing_file(path)
     describe = FORMATS[kind_of(path)].describe
     found = None if describe is None else describe(path, exports)
     if found is None:

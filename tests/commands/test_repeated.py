@@ -56,7 +56,7 @@ def test_what_counts_adds_up(pool: Path) -> None:
     [
         (["solve", "{pool}", "--notion", "drfh", "--notion=tsf"], "error: --notion: it is given twice, drfh and tsf; give it once"),
         (["solve", "{pool}", "-o", "a.json", "-ob.json"], "error: -o: it is given twice, a.json and b.json; give it once"),
-        (["solve", "{pool}", "--notion", "drfh", "--notion"], "requires an argument"),
+        (["solve", "{pool}", "--notion", "drfh", "--notion"], "error: --notion: give a value; see: fairopt solve --help"),
         (["import", "swf", "log.swf", "--at", "1", "--at", "2"], "error: --at: it is given twice, 1 and 2; give it once"),
     ],
 )

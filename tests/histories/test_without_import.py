@@ -78,6 +78,7 @@ def test_what_is_lacking_is_said(tmp_path: Path) -> None:
     table = written(tmp_path, "jobs.csv", "user,submit,start,end,cpu\nann,0,0,9,1\n")
     for source, options, message in (
         (log, {}, "there is no cluster; give its nodes"),
+        (log.with_name("nothing.log"), {}, "there is no file .*nothing.log"),
         (table, {"nodes": nodes}, "needs a cluster"),
         (log, {"nodes": nodes, "cluster": POOL}, "give either"),
         (log, {"nodes": nodes, "users": "group"}, "give user or account"),

@@ -421,6 +421,6 @@ def _check(*given: Any) -> None:
             raise Unsupported(f"{word} is {pair!r}; give the smallest and the largest, whole numbers >= {least}, such as (8, 16)")
     for word in vary:
         if word not in VARIED:
-            raise Unsupported(f'vary cannot be "{word}"{did_you_mean(word, VARIED)}; use any of {", ".join(VARIED)}')
+            raise Unsupported(f'vary is "{word}"{did_you_mean(word, VARIED)}; give any of {", ".join(VARIED)}')
     if measure not in MEASURES:
         raise Unsupported(f'there is no measure "{measure}"{did_you_mean(measure, MEASURES)}; there are {", ".join(MEASURES)}')

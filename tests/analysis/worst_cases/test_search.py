@@ -238,7 +238,7 @@ def too_much(instance: fo.Instance) -> FloatArray:
         ("drfh:best-fit", {"jobs": 0}, "workers is 0"),
         ("drfh:best-fit", {"keep": 0}, "keep_regret is 0"),
         ("drfh:best-fit", {"time_limit": 0}, "time_limit is 0"),
-        ("drfh:best-fit", {"vary": ["weight"]}, 'vary cannot be "weight" .did you mean "weights"'),
+        ("drfh:best-fit", {"vary": ["weight"]}, 'vary is "weight" .did you mean "weights"'),
         ("drfh:best-fit", {"capacities": (3, 2)}, r"capacities is \(3, 2\)"),
         ("drfh:best-fit", {"capacities": 4}, "capacities is 4; give the smallest and the largest"),
         ("drfh:best-fit", {"time_limit": "x"}, "time_limit is 'x'"),
@@ -331,7 +331,7 @@ def test_lines_fit(columns: int) -> None:
     ("arguments", "message"),
     [
         (("drfh:bestfit",), "no placement"),
-        (("drfh:best-fit", "--vary", "weight"), "vary cannot be"),
+        (("drfh:best-fit", "--vary", "weight"), '--vary is "weight" (did you mean "weights"?); give any of weights, constraints'),
         (("drfh:best-fit", "--instance", "worst.txt"), "ends in .yaml or .json"),
         (("drfh:best-fit", "--instance", "nowhere/worst.yaml"), "there is no folder"),
     ],
