@@ -114,8 +114,8 @@ def compare(
             "--exact": exact,
             "--plot-queues": plot_queues,
         }
-        for option in (option for option, value in of_one.items() if value):
-            raise typer.BadParameter("it is about one instance; leave it out, or compare one instance", param_hint=option)
+        if refused := [option for option, value in of_one.items() if value]:
+            raise typer.BadParameter("it is about one instance; leave it out, or compare one instance", param_hint=refused[0])
         if other is None:
             warn_retired("compare --what-if PATH=VALUE", new="what-if FILE --set PATH=VALUE")
         else:

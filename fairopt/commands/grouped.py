@@ -49,7 +49,7 @@ def _in_panel(kind: Any, panel: str) -> Any:
 def spread(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that takes the options of its groups one by one; the command itself if it has no groups.
 
-    What a group is left out of the signature of the command gives is the default of its options.
+    An option has the default that the signature of the command gives its group; without one, the default of the class.
     """
     hints = get_type_hints(command, include_extras=True)
     groups = {name: hint for name, hint in hints.items() if isinstance(hint, type) and is_dataclass(hint)}

@@ -130,7 +130,7 @@ def history(
     by: Annotated[
         By,
         typer.Option(
-            help="Rows that --csv and -o write: one for each owner (the default), queue, limit, hour of the day, window, moment (time), "
+            help="Rows that --csv and -o write: one for each owner, queue, limit, hour of the day, window, moment (time), "
             "moment of the largest gaps (worst) or job."
         ),
     ] = "owner",

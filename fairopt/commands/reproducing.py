@@ -36,9 +36,7 @@ _VERDICTS: dict[str, tuple[str, Style, str]] = {  # of fairopt.reproduction.repr
     "not run": ("not run *", "warn", "not run"),
     "differs": ("DIFFERS *", "bad", "different UNEXPECTEDLY"),
 }
-
-
-_KINDS = {  # of Row.kind
+_KINDS = {  # of fairopt.reproduction.trials.Row.kind
     "exact": "what a notion defines, certified",
     "greedy": "a schedule, one task at a time, which claims no optimum",
     "approximate": "a paper's approximation of a notion",

@@ -140,14 +140,14 @@ def counted_rows(instance: Instance, tasks: FloatArray | ExactArray, *, for_each
     return [*limit_rows(instance), *(() if kept is None else kept.tightest(tasks, for_each=for_each))]
 
 
-class Extensible(Protocol):
+class _Extensible(Protocol):
     """A program that has some rows of what queues keep."""
 
     def with_broken(self, *points: Any) -> Self | None:
         """Return the program with the rows that points exceed, too; None if they exceed none."""
 
 
-P = TypeVar("P", bound=Extensible)
+P = TypeVar("P", bound=_Extensible)
 
 
 def within_kept(program: P, solve: Callable[[P], tuple[T, Iterable[Any]]]) -> list[T]:
@@ -178,9 +178,9 @@ class _Rows:
         """Return the same with the rows that tasks, (users, servers), exceed."""
         if self.kept is None:
             return None
-        of = self.kept
-        more = [each for table in tables for each in of.broken(lambda servers: table[:, servers].sum(axis=1)) if each not in self.made]  # noqa: B023
-        return _Rows(of, (*self.rows, *map(of.row, more)), (*self.made, *more)) if more else None
+        kept = self.kept
+        more = [each for table in tables for each in kept.broken(lambda servers: table[:, servers].sum(axis=1)) if each not in self.made]  # noqa: B023
+        return _Rows(kept, (*self.rows, *map(kept.row, more)), (*self.made, *more)) if more else None
 
 
 def without_breaking(instance: Instance, solve: Callable[[list[Row]], tuple[T, FloatArray | ExactArray | None]]) -> T:

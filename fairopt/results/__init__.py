@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["SCHEMA", "finite", "options_of", "plain", "records", "result"]
+__all__ = ["SCHEMA", "finite", "options_of", "or_inf", "plain", "records", "result"]
 
 SCHEMA = 1
 """The number of the schema."""

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_SAMPLES", "Samples", "check_step", "no_closer", "thinned"]
 
-MOST_SAMPLES = 1_000
-
 T = TypeVar("T")
+
+MOST_SAMPLES = 1_000
 _MOST_STEPS = 1_000_000
 _COLUMNS = 5  # running, waiting, held, rows, limits
 
@@ -91,7 +91,11 @@ class Samples:
 
 
 def thinned(times: Sequence[float], kept: Sequence[T], most: int) -> tuple[float, list[float], list[T]]:
-    """Return about so many of some samples: the least time between two of them, their times, and what was kept at these."""
+    """Keep about ``most`` of the samples; return the least time between two of them, their times, and what was kept at these times.
+
+    >>> thinned([0.0, 1.0, 2.0, 3.0, 4.0], "abcde", 2)
+    (2.0, [0.0, 2.0, 4.0], ['a', 'c', 'e'])
+    """
     spacing = (times[-1] - times[0]) / most
     chosen = no_closer(times, spacing)
     return spacing, [times[j] for j in chosen], [kept[j] for j in chosen]

@@ -71,7 +71,7 @@ class _Alike:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UserBlocks:
-    """The blocks, by size; ``shared`` are the unknowns that are in none."""
+    """The blocks, by size; ``shared`` are the unknowns that are in none, and ``size`` is the number of all unknowns."""
 
     alike: list[_Alike]
     shared: IntArray
@@ -119,6 +119,11 @@ class UserBlocks:
 
     def factorised(self, rows: Rows, D: FloatArray, F: FloatArray) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
         """Return the units in which the largest entry of each row and column is 1, and the solution of the system in these units.
+
+        Parameters
+        ----------
+        rows : Rows
+        D, F : arrays (columns,) and (rows,), >= 0
 
         Raises
         ------

@@ -85,7 +85,8 @@ class KKTSystem:
             left = top - self.D * dx - self.Bt @ dq
             below = bottom - self.B @ dx + self.F * dq
             size = float(np.abs(np.concatenate([left[self.kept], below]) * self.units).max(initial=0.0))
-            if not size < 0.5 * best or size <= SETTINGS.rounded * float(np.abs(np.concatenate([dx[self.kept], dq]) / self.units).max()):
+            found = float(np.abs(np.concatenate([dx[self.kept], dq]) / self.units).max(initial=0.0))
+            if not size < 0.5 * best or size <= SETTINGS.rounded * found:
                 break
             best = size
             ddx, ddq = self._once(left, below)

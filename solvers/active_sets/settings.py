@@ -40,7 +40,7 @@ class Settings:
     dense_row: float = 10.0  # times the root of the unknowns: entries of a row from which on it comes last in a sparse factorisation
     regular: float = 1e-14  # relative; refinement takes it out again
     most_shared: int = 100  # rows that users share, up to which the others are eliminated user by user,
-    widest: float = 24.0  # if the mean unknown is one of no more than so many of its user: benchmarks/results/choices.md
+    widest: float = 24.0  # unknowns of a user, in the mean over unknowns: with more, blocks are slower (benchmarks/results/choices.md)
     entries_at_once: int = 300_000  # of blocks of users that stay in the cache
     refinements: int = 4
     rounded: float = 2e-15  # relative to the solution: a residual that is rounding

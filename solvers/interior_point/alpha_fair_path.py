@@ -24,13 +24,13 @@ class Path:
     worths : Worths
         In a unit of money in which all users together start with 1.
     furthest : float
-        Of demands from utilities before the last step, in logarithms of prices.
+        Distance of demands from utilities before the last step, in logarithms of prices.
+    settled : bool
+        Has this distance been small? From then on demands follow prices in each step.
     uneven : float
         The largest product, in parts of their mean.
     near : list of Point
         Points on the way to the end, in order.
-    settled : bool
-        Has it been small? From then on demands follow prices in each step.
     money_of_limits : array (slots, places)
         Of the users of each limit: the harmonic mean, as a price is not small unless it is small for the user with the least money.
     """

@@ -125,9 +125,7 @@ class RowSystem:
         F = np.concatenate([of_limits[0], of_users])
         try:
             self.D = 1 / np.maximum(of_pairs, TINY)
-            if (
-                pairs.all_rows.blocks is None and keep.sum() > ROWS.many_kept * F.size
-            ):  # then those without which nothing is lost are eliminated, too
+            if pairs.all_rows.blocks is None and keep.sum() > ROWS.many_kept * F.size:  # eliminate also those without which nothing is lost
                 keep &= pairs.drowns(F) > ROWS.drowned * self.D
             self.kkt = KKTSystem.factorised(pairs.all_rows, self.D, F, keep)
         except (RuntimeError, ValueError, ArithmeticError) as error:

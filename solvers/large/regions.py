@@ -185,7 +185,8 @@ class _Regions:
     def _placed_by_last(self, now: Course, kept: BoolArray) -> tuple[FloatArray, BoolArray]:
         """Return the tasks that are placed already, and which of the ``kept`` pairs are left to place, (pairs,).
 
-        A path of all that was left ends with the levels of all its users. So do those of them who share no server with others.
+        If the last path was about all that was left, its end gives its users their levels. They need no other place if they share no
+        server with the users who are left to place.
         """
         scaled, faces = self.scaled, self.faces
         x, mine = np.where(faces.open, 0.0, faces.x), np.zeros(kept.size, bool)

@@ -21,11 +21,7 @@ __all__ = ["WholeModel"]
 class WholeModel:
     """An `IntegerProgram` in the form of this package."""
 
-    def __init__(
-        self,
-        solver: Solver,
-        program: IntegerProgram,
-    ) -> None:
+    def __init__(self, solver: Solver, program: IntegerProgram) -> None:
         if not inside(solver.name).whole:
             known = ", ".join(name for name in solver.cp.installed_solvers() if inside(name).whole)
             raise Unsupported(f'"{solver.name}" of CVXPY does not prove whole tasks; use one of {known}')

@@ -78,11 +78,7 @@ class CpSat:
         A column is divisible or has no bound; the numbers of a row lie too far apart.
     """
 
-    def __init__(
-        self,
-        options: Mapping[str, object],
-        program: IntegerProgram,
-    ) -> None:
+    def __init__(self, options: Mapping[str, object], program: IntegerProgram) -> None:
         cost, upper, matrix, tolerance = program.cost, program.upper, program.matrix, program.tolerance
         if program.integral.size < cost.size:
             raise Unsupported('"cp-sat" has whole numbers alone, and this program has other columns, too; use solver="highs"')

@@ -22,11 +22,7 @@ _NOTHING = 1e-9  # a smaller difference of two goals is none
 class WholeModel:
     """An `IntegerProgram` in the form of this package."""
 
-    def __init__(
-        self,
-        engine: running.Engine,
-        program: IntegerProgram,
-    ) -> None:
+    def __init__(self, engine: running.Engine, program: IntegerProgram) -> None:
         import pyomo.environ as pyo
 
         self.has_start = False

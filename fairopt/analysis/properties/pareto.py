@@ -181,9 +181,9 @@ def _improved(case: Case, goal: FloatArray, merging: Merging, program: Program) 
         return "The allocation exceeds its limits, and no allocation within them gives everybody as much.", ()
     if answer.x is None:
         return f"Undecided: the linear program was not solved ({answer.message}).", ()
-    table = np.zeros((len(program.users), len(program.servers)))
-    table[users, program.pair_servers] = answer.x * unit
-    return merging.spread(table), (answer.x * unit,)
+    x, table = answer.x * unit, np.zeros((len(program.users), len(program.servers)))
+    table[users, program.pair_servers] = x
+    return merging.spread(table), (x,)
 
 
 def _improvement_in_fractions(case: Case, *, by_reach: bool = True) -> Any:
@@ -436,7 +436,7 @@ def _most_worth_within(
     )
     if answer.x is None:
         return (None, answer.status == 2), ()
-    tasks = np.zeros(case.allocation.tasks.shape)
-    np.add.at(tasks, (users, servers), np.round(answer.x))
+    x, tasks = np.round(answer.x), np.zeros(case.allocation.tasks.shape)
+    np.add.at(tasks, (users, servers), x)
     tasks[~case.part] = case.allocation.tasks[~case.part]
-    return (tasks, answer.status == 0), (np.round(answer.x),)
+    return (tasks, answer.status == 0), (x,)

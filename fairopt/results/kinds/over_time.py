@@ -329,9 +329,7 @@ KINDS: dict[str, Schema] = {
                         "simulation": text("The trace on its cluster."),
                         "seed": SEED,
                         "kind": nullable(text("greedy: whole tasks. Others are fluid: divided tasks.")),
-                        "half_life_s": nullable(
-                            number_or_inf("Half-life of its memory; inf: it fades nothing. null: it has no memory.", "s")
-                        ),
+                        "half_life_s": _HALF_LIFE,
                         **{
                             name: nullable(number(words, "jobs"))
                             for name, words in (("jobs", "Jobs."), ("started", "Jobs that started."), ("jobs_ended", "Jobs that ended."))
