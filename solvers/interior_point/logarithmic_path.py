@@ -334,9 +334,8 @@ def _step(
         for _ in range(LOGARITHMS.parts_tried):
             after, residual = _moved(problem, iterate.logs, mend, 1.0, move, part, (1 - part) * moved_worth)
             ahead = max(float((products + part * wanted_change).max()), np.log(LOGARITHMS.last_mu))
-            allowed = min(
-                LOGARITHMS.allowed_residual, LOGARITHMS.residual_of_root * np.exp(ahead / 2)
-            )  # the nearer the end, the nearer to the path
+            near_path = LOGARITHMS.residual_of_root * np.exp(ahead / 2)  # the nearer the end, the nearer to the path
+            allowed = min(LOGARITHMS.allowed_residual, near_path)
             if residual < allowed or (part == 0 and residual < LOGARITHMS.progress_at_halt * before):
                 if residual < LOGARITHMS.small_residual * allowed:
                     longest = min(max(longest, part * move_size) * LOGARITHMS.longer, LOGARITHMS.longest_change)

@@ -159,12 +159,11 @@ def _on_cheapest(program: Program, solution: Solution) -> Solution | None:
     Prices have to be exact: what a user who pays a millionth of what others pay has on a dear pair hardly shows in what all pay.
     """
     per_level, used = program.worth, solution.x > 0
-    levels = program.per_user(solution.x * per_level)
+    levels, there = program.per_user(solution.x * per_level), np.flatnonzero(used)
     dear = np.zeros(used.size, bool)
     for each in solution.stages:
         assert each.prices is not None
         cost = np.asarray(program.limits.transposed @ each.prices) / per_level
-        there = np.flatnonzero(used)
         q = program.cheapest(cost[there], there)
         pays = (q > 0) & (levels >= each.value * (1 - FITS))
         dear |= used & pays[program.pair_users] & (cost > q[program.pair_users] * (1 + SETTINGS.same_price))

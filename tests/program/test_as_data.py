@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -64,9 +65,11 @@ def test_rules_have_their_sense() -> None:
         assert left == pytest.approx(right) if sense == "==" else left >= right - 1e-9
 
 
-def test_a_program_of_ones_own_has_no_question() -> None:
-    """It was not formulated from an instance."""
+def test_a_limit_of_ones_own_is_the_last() -> None:
+    """The question stays that of the notion; a program that was made of no instance has none."""
     program = fo.formulate(CLUSTER, "drfh").with_limit("purse", {("a", "new"): 3}, 6)
     found = program.to_dict()
     assert found["question"]["notion"] == "drfh"
+    assert replace(program, source=None).to_dict() | {"question": None} == found | {"question": None}
+    assert replace(program, source=None).to_dict()["question"] == {"integral": False}
     assert found["limits"][-1] == {"name": "purse", "sense": "<=", "bound": 6.0, "columns": [0], "coefficients": [3.0]}

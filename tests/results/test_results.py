@@ -48,7 +48,11 @@ CASES: dict[str, list[tuple[Any, ...]]] = {  # command: arguments of some calls
     ],
     "frontier": [(PAPER, "--fds", "2:-1", "--schedules", "drfh:best-fit")],
     "report": [(DRF, "--notions", "drf", "--effort", 1, "-o", "page.html")],
-    "history": [(LOG, "--cluster", LAB, "--moments", 5), (LOG, "--cluster", LAB, "--moments", 5, "--every", "12h")],
+    "history": [
+        (LOG, "--cluster", LAB, "--moments", 5),
+        (LOG, "--cluster", LAB, "--moments", 5, "--every", "12h"),
+        ("seconds.csv", "--cluster", DRF),
+    ],
     "simulate": [
         (JOBS, "--cluster", LAB, "--regret", 2),
         (JOBS, "--cluster", LAB, "--scheduler", "drfh"),
@@ -231,6 +235,7 @@ def test_a_command_prints_one_object_as_declared(
     monkeypatch.chdir(tmp_path)
     fo.save(fo.Instance([[4, 9]], [[1, 2], [2, 1]], counts=[3], tasks=[4, 3], resources=["gpu", "cpu"]), "pool.yaml")
     Path("held.csv").write_text("user,server,tasks\nA,server,4\n")
+    Path("seconds.csv").write_text("user,submit,start,end,cpu,memory\nA,0,0,90,1,4\nB,0,5,60,3,1\nB,9,,,99,1\n")
     Path("gavel.csv").write_text("job_type,scale,worker,thr\nlstm,1,k80,4\nlstm,1,v100,8\n")
     found = call(command, *arguments)
     assert found["command"] == ("generators" if (command, arguments) == ("generate", ()) else command)

@@ -182,12 +182,19 @@ _ERRORS = {
 }
 _DURATION = {"duration_s": number("How long it is.", "s"), "hours": old(number("", "h"), "duration_s")}
 _CONTENDED = {"contended_s": number("Time in which work waited.", "s"), "contended_hours": old(number("", "h"), "contended_s")}
-_START, _END = text("Its start, as ISO 8601."), text("Its end.")
+
+
+def _moment(words: str) -> Schema:
+    """A time of a log."""
+    return {"type": ["string", "number"], "description": f"{words}: ISO 8601; of a log without dates, its seconds.", "x-unit": "s"}
+
+
+_START, _END = _moment("Its start"), _moment("Its end")
 
 _HISTORY = {
     "notion": text("The notion that is compared with."),
-    "start": text("Start of the first window, as ISO 8601."),
-    "end": text("End of the last window."),
+    "start": _moment("Start of the first window"),
+    "end": _moment("End of the last window"),
     **_DURATION,
     **_CONTENDED,
     "jobs": whole("Jobs in the log.", "jobs"),
@@ -351,7 +358,7 @@ KINDS: dict[str, Schema] = {
             "All arguments of fairopt.history.",
             {
                 "notion": {**SPEC, "description": "The notion."},
-                "windows": items(texts("Start and end."), "Periods that are judged."),
+                "windows": items(items(_moment("A start or an end"), "Start and end."), "Periods that are judged."),
                 "every": anything("Length of a window."),
                 "moments": anything("Moments that are judged at most; all: every change."),
                 "users": nullable(text("What an owner is in the log.")),

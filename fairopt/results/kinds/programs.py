@@ -12,7 +12,7 @@ KINDS = {
         "formulate",
         "The program of a notion on an instance: x of each column, a pair of user and server, is the number of tasks there.",
         question(
-            "What was formulated; empty for a program of your own.",
+            "What was formulated; of a program that fairopt.formulate did not make, only integral.",
             {key: OF_SOLVE[key] for key in ("notion", "options", "sharing", "integral")},
         ),
         {
