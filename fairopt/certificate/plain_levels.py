@@ -108,7 +108,7 @@ def _settled(stages: Sequence[Stage]) -> tuple[IntArray, IntArray]:
 
 
 def _by_user(extreme: np.ufunc, of_unit: FloatArray, users: IntArray, has_room: BoolArray, n_users: int) -> FloatArray:
-    """Return an extreme cost of a unit over the pairs of each user with room, (users, levels); 0 where there is none."""
+    """Return the least or the largest cost of a unit over the pairs with room of each user, (users, levels); 0 if it has none."""
     of_unit, users = of_unit[has_room], users[has_room]
     found = np.zeros((n_users, of_unit.shape[1]))
     first = np.flatnonzero(np.diff(users, prepend=-1))

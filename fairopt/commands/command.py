@@ -48,7 +48,7 @@ class Command(TyperCommand):
 
 
 def _path(context: Any) -> str:
-    """Return the name of a command behind that of the program, with the group that it is in."""
+    """Return the words that name a command after the name of the program, such as ``solve`` or ``export slurm``."""
     names = []
     while context.parent is not None:
         names.append(str(context.info_name))

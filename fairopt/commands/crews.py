@@ -27,7 +27,7 @@ Workers = Annotated[
 
 @dataclass(frozen=True)
 class CrewOptions:
-    """Who computes; ``vars`` of it are arguments of the public functions."""
+    """How many workers compute, and where; ``vars`` of it are arguments of the public functions."""
 
     workers: Workers = 1
     backend: Annotated[

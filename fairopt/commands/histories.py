@@ -117,16 +117,16 @@ def history(
     timezone: Annotated[
         str | None, typer.Option(metavar="NAME", help="Time zone of local times, such as Europe/Berlin, if clocks change in the log.")
     ] = None,
+    sharing: Sharing = None,
+    shares: Shares = Shares(),
+    changes: ClusterChanges = None,
+    rules: ClusterRules = None,
     resume: Resume = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of random moments.")] = 0,
     crew: CrewOptions = CrewOptions(),
     lenient: Annotated[
         bool, typer.Option("--lenient", help="Leave out bad records and unknown owners, and count them; allow jobs to exceed capacity.")
     ] = False,
-    sharing: Sharing = None,
-    shares: Shares = Shares(),
-    changes: ClusterChanges = None,
-    rules: ClusterRules = None,
     by: Annotated[
         By,
         typer.Option(

@@ -155,14 +155,14 @@ PlotEnvy = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw t
 
 
 def read_instance(path: Path, changes: Sequence[str] | None, rules: Sequence[str] | None = None) -> fo.Instance:
-    """Read the instance of a file or folder, with the changes of ``--set`` and the rules of ``--rule``, which results in JSON name."""
+    """Read the instance of a file or folder, with the changes of ``--set`` and the rules of ``--rule``. Results in JSON name both."""
     CHANGED.update({word: [*given] for word, given in (("changes", changes), ("rules", rules)) if given})
     instance = work(f"reading {path}", lambda: fo.load(path, changes=changes or ()))
     return instance.replace(rules=[*instance.rules, *rules]) if rules else instance
 
 
 def by_name(paths: Sequence[Path] | None) -> dict[str, Path]:
-    """Return files by the names of tables and pictures: without folder and ending where no file before has that name.
+    """Return files by the names that tables and pictures show: without folder and ending, or the path if an earlier file has that name.
 
     >>> by_name([Path("a/held.csv"), Path("b/held.csv")])
     {'held': PosixPath('a/held.csv'), 'b/held.csv': PosixPath('b/held.csv')}

@@ -162,7 +162,7 @@ def _blocks(results: Sequence[tuple[Experiment, list[Row]]], seconds: float) -> 
 
 
 def _claims(rows: Sequence[Row]) -> Iterator[Block]:
-    """Yield what is claimed of each kind of result, and by how much at most certificates are off."""
+    """Yield what each kind of result claims, and the largest relative error of the certificates."""
     kinds = {row.kind for row in rows}
     meant = ". ".join(f"{kind}: {means}" for kind, means in _KINDS.items() if kind in kinds)
     residuals = [row.residual for row in rows if row.residual is not None]

@@ -58,7 +58,7 @@ def warn_retired(*old: str, new: str) -> None:
 
 
 def with_todays_spellings(command: str, parts: Iterable[Any], arguments: Sequence[str], *, quiet: bool) -> list[str]:
-    """Return the arguments of a command with today's options in the place of former ones; ``quiet`` warns of none."""
+    """Return the arguments of a command with today's options in the place of former ones; with ``quiet`` without warnings."""
     names, period = RETIRED.get(command, {}), _PERIODS.get(command)
     if not names and period is None:
         return [*arguments]

@@ -40,7 +40,7 @@ class Reading:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What readers of a scheduler's log take."""
+        """The arguments that all readers of schedulers' logs take."""
         return {"users": self.users, "timezone": self.timezone, "lenient": self.lenient}
 
 
@@ -56,7 +56,7 @@ class Exports:
 
     @property
     def given(self) -> set[str]:
-        """Which of them there are."""
+        """The names of the exports that are there."""
         return {word for word in ("nodes", "associations", "licenses") if getattr(self, word) is not None}
 
 

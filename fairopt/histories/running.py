@@ -161,7 +161,7 @@ def history(
     if cluster is None:
         cluster, places, told = cluster_of_log(log, Exports(nodes, associations, licenses, users, lenient))
     elif nodes is not None or licenses is not None:
-        raise InvalidInstance("there are a cluster and exports of one (nodes, licenses); give either")
+        raise InvalidInstance("both a cluster and exports of one (nodes, licenses) describe the servers; leave one of the two out")
     instance = read_cluster(cluster, changes, rules)
     if associations is not None and nodes is None:
         instance, told = associated(log, instance, associations, users)

@@ -151,7 +151,7 @@ P = TypeVar("P", bound=_Extensible)
 
 
 def within_kept(program: P, solve: Callable[[P], tuple[T, Iterable[Any]]]) -> list[T]:
-    """Solve with more and more rows of what queues keep, until the answer exceeds none; return that answer behind those before it.
+    """Solve with more and more rows of what queues keep, until the answer exceeds none; return all answers, that one last.
 
     ``solve`` takes a program, and returns its answer and the points of it that rows limit; no points if it found none.
     """
@@ -175,7 +175,7 @@ class _Rows:
     made: tuple[KeptRow, ...]
 
     def with_broken(self, *tables: Any) -> _Rows | None:
-        """Return the same with the rows that tasks, (users, servers), exceed."""
+        """Return these rows and those that tasks, (users, servers), exceed; None if they exceed none."""
         if self.kept is None:
             return None
         kept = self.kept

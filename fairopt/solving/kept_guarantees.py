@@ -149,7 +149,7 @@ def _stages(
 
 
 def _exact_stages(instance: Instance, notion: ShareNotion, sharing: Sharing, deadline: Deadline) -> tuple[ExactArray, list[Certificate]]:
-    """Return the same in fractions. Their proof is no certificate: it has no residual."""
+    """Return the same tasks in fractions, and no certificate: a proof in fractions has no residual."""
     from fairopt.certificate.exact import prove  # floats need neither
     from fairopt.solving.kept_rows import exactly_within_kept
 

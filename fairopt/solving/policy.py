@@ -138,7 +138,7 @@ def find_by_classes(
 def _find_by_classes(
     program: Program, solver: str | None, tolerance: float, deadline: Deadline, options: Mapping[str, object] | None
 ) -> tuple[Found, list[Backend], bool]:
-    """Return the same within the limits of a program, and whether the answer is spread, so that its certificate is to be made."""
+    """Return the answer within the limits of a program, its engines, and whether it was spread: then it is not certified."""
     reduction = Reduction.of(program)
     if reduction is not None:
         engines = candidates(reduction.program, solver, options)

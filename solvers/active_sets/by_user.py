@@ -190,6 +190,6 @@ def _largest(matrix: sp.csr_array, units: FloatArray) -> FloatArray:
 
 
 def _chunks(number: int, entries: int) -> Iterator[slice]:
-    """Yield slices of so many blocks that fit into the cache."""
+    """Yield slices of ``number`` blocks with so many ``entries`` each; the entries of a slice fit into the cache."""
     each = max(1, SETTINGS.entries_at_once // entries)
     return (slice(start, min(start + each, number)) for start in range(0, number, each))

@@ -69,7 +69,7 @@ class UnderRules:
     aim: int = 3  # the target of the products is this power of the part that the predictor leaves of them,
     least_left: float = 1e-3  # which counts as this much at least
     to_the_boundary: float = 0.99  # part of the way
-    shortest: float = 1e-12  # part of a step: a shorter one is none
+    shortest: float = 1e-12  # length of a step: a shorter one has failed
     rounding: float = 1e-15  # part of the terms of a sum: a smaller residual is 0
     regular: float = 1e-12  # in the corner of the equations
     refinements: int = 3

@@ -118,7 +118,7 @@ def _solution(
 
 
 def _found(path: Path, good: float, enough: float, deadline: Deadline, rough: float = 0.0) -> _Found | None:
-    """Follow a path, and from near its end once more in steps near the central path where the others did not lead to a good end."""
+    """Follow a path; if its end is not good, go on from points near its end in steps near the central path."""
     found = _followed(path, enough, deadline, rough)
     if not path.near or (found is not None and found.end.error <= good):
         return found

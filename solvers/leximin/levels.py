@@ -379,7 +379,7 @@ def stopped_at(course: Course, t: float, proof: Proof, settle_at: float) -> tupl
 
 
 def stopped_of(course: Course, could: FloatArray, settle_at: float) -> tuple[IntArray, bool]:
-    """Return the same of users who `could_rise` by so much."""
+    """Return what `stopped_at` returns, given how much each user who rises ``could`` rise (`could_rise`)."""
     rising, stopped = course.rising, could <= settle_at
     proved = bool(stopped.any())
     if not proved:  # the best proof there is; the certificate will judge it

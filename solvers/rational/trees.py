@@ -56,7 +56,7 @@ class _Tree(Filling):
         self.iterations = self.programs = 0
 
     def solve(self, *, compare: bool) -> Solution:
-        """Return the filling, with what is counted."""
+        """Return the filling, with the numbers of iterations and programs."""
         return replace(super().solve(compare=compare), iterations=self.iterations, programs_solved=self.programs)
 
     def _agents(self, program: AgentProgram) -> _Agents:

@@ -80,7 +80,7 @@ def test_what_is_lacking_is_said(tmp_path: Path) -> None:
         (log, {}, "there is no cluster; give its nodes"),
         (log.with_name("nothing.log"), {}, "there is no file .*nothing.log"),
         (table, {"nodes": nodes}, "needs a cluster"),
-        (log, {"nodes": nodes, "cluster": POOL}, "give either"),
+        (log, {"nodes": nodes, "cluster": POOL}, "leave one of the two out"),
         (log, {"nodes": nodes, "users": "group"}, "give user or account"),
     ):
         with pytest.raises(InvalidInstance, match=message):

@@ -152,7 +152,7 @@ def _improvement(case: Case, goal: FloatArray) -> FloatArray | str:
 
 
 def _improved(case: Case, goal: FloatArray, merging: Merging, program: Program) -> tuple[FloatArray | str, tuple[FloatArray, ...]]:
-    """Return the same within the limits of a program, and the point of it, (pairs,)."""
+    """Return what `_improvement` returns, within the limits of this program, and its point, (pairs,), if there is one."""
     users, limits, unit = program.pair_users, program.limits, program.largest()  # columns are scaled by their maxima
     value = unit if case.worth is None else unit * np.asarray(merging.restrict(case.worth))[users, program.pair_servers]
     floors = case.value / (1.0 + case.excess if case.feasible else 1.0)
@@ -418,7 +418,10 @@ def _most_worth(case: Case, worth: FloatArray) -> tuple[FloatArray | None, bool]
 def _most_worth_within(
     case: Case, worth: FloatArray, program: Program, row: IntArray
 ) -> tuple[tuple[FloatArray | None, bool], tuple[FloatArray, ...]]:
-    """Return the same within the limits of a program, and the point of it, (pairs,); ``row`` has the row of each server."""
+    """Return what `_most_worth` returns, within the limits of this program, and its point, (pairs,), if there is one.
+
+    ``row`` has the row of each server.
+    """
     users, servers = program.pair_users, row[program.pair_servers]
     limits = program.limits.select(program.limits.bounds > 0)
     value = worth[users, servers] * case.part[users]

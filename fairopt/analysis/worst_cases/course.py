@@ -69,7 +69,7 @@ class Course:
 
     @property
     def needed(self) -> int:
-        """The smallest number of tries of which all that were made are a part: several workers begin rounds before others are over."""
+        """The smallest ``tries`` that includes every try so far: with several workers, a round may begin before an earlier one ends."""
         return max([self.tried, *(each.number * ROUND + each.made for each in self.counted if each.made)])
 
     @property
