@@ -153,14 +153,14 @@ def weights_mapping(given: Any) -> dict[str, Any] | None:
     if isinstance(given, str):
         pairs = [part.partition("=") for part in _NEXT.split(given)]
         if not given or any(not (name.strip() and sign and text.strip()) for name, sign, text in pairs):
-            raise Unsupported(f'resource_weights "{given}" name no weights; {_HOW}')
+            raise Unsupported(f'resource_weights is "{given}", which names no weights; {_HOW}')
         names = [name.strip() for name, _, _ in pairs]
         twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
         if twice is not None:
-            raise Unsupported(f'resource_weights "{given}" give {named(twice)} twice; give it once')
+            raise Unsupported(f'resource_weights is "{given}", which has {named(twice)} twice; give it once')
         return {name.strip(): _number(name.strip(), text.strip()) for name, _, text in pairs}
     if not isinstance(given, Mapping):
-        raise Unsupported(f"resource_weights are {given!r}; {_HOW}")
+        raise Unsupported(f"resource_weights is {given!r}; {_HOW}")
     return {str(name): _number(str(name), value) for name, value in given.items()}
 
 

@@ -145,11 +145,11 @@ class ShareNotion(Notion):
         by_queues = self.queue_share_of(instance) == "dominant" and self.goal(np.ones(instance.n_users)).feature is Feature.LEXIMIN
         if not (self.counts_resources or by_queues):
             raise Unsupported(
-                f'the shares of "{self.name}" do not add up resources of the cluster, so it takes neither resource_weights nor '
-                'only; use "drfh", "drf" or "asset", or queue_share="dominant"'
+                f'the shares of "{self.name}" do not add up resources of the cluster, so it takes neither resource_weights= '
+                'nor only=; use "drfh", "drf" or "asset", or queue_share="dominant"'
             )
         if not (counting.m > 0).any():
-            raise Unsupported("resource_weights are 0 for all resources, so nothing counts; give one a weight > 0")
+            raise Unsupported("resource_weights is 0 for all resources, so nothing counts; give one a weight > 0")
         last = self.last(instance)
         if not last.any():
             return

@@ -240,7 +240,7 @@ def _check_gap(gap: float | None, integral: bool, time_limit: float | None) -> N
     if isinstance(gap, bool) or not isinstance(gap, int | float) or not 0 <= gap <= 1:
         raise InvalidInstance(f"allow_gap is {str(gap)[:40]}; give a number from 0 to 1, such as 0.05")
     if not integral or time_limit is None:
-        raise Unsupported("allow_gap is about whole tasks at a time limit; give integral=True and time_limit, too, or leave it out")
+        raise Unsupported("allow_gap is about whole tasks at a time limit; give integral=True and time_limit=, too, or leave it out")
 
 
 def best_found(instance: Instance, question: Optimum, sharing: Sharing, error: NoSolution) -> Allocation | None:

@@ -34,6 +34,14 @@ QUEUES = EXAMPLES / "research-queues.yaml"
         (["solve"], "Missing argument 'FILE'; see: fairopt solve --help"),
         (["solve", LAB, "--notion"], "--notion: give a value; see: fairopt solve --help"),
         (["solve", LAB, "-o"], "-o: give a value; see: fairopt solve --help"),
+        (
+            ["solve", LAB, "--integral", "--allow-gap", "0.1"],
+            "--allow-gap is about whole tasks at a time limit; give --integral and --time-limit, too, or leave it out",
+        ),
+        (
+            ["solve", LAB, "--resource-weights", "gpu=0,cpu=0,memory=0"],
+            "--resource-weights is 0 for all resources, so nothing counts; give one a weight > 0",
+        ),
         (["solve", LAB, "--json=yes"], "--json: it takes no value; leave the value out; see: fairopt solve --help"),
         (["worst-case", "drfh:best-fit", "--demands", "3"], "--demands: give 2 values; see: fairopt worst-case --help"),
         (["solve", LAB, "--zzz", "drf"], "No such option: --zzz; see: fairopt solve --help"),

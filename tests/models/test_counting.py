@@ -271,7 +271,7 @@ def test_weights_of_a_user_per_resource_stay_as_they_are() -> None:
         ("drfh", {"only": "gpi"}, 'no resource gpi whose weight could be set (did you mean "gpu"?)'),
         ("drfh", {"resource_weights": {"gpu": -1}}, "the weight of gpu in resource_weights is -1; give a number >= 0"),
         ("drfh", {"resource_weights": {"gpu": np.nan}}, "give a number >= 0"),
-        ("drfh", {"resource_weights": "gpu"}, "name no weights"),
+        ("drfh", {"resource_weights": "gpu"}, "which names no weights"),
         ("drfh", {"resource_weights": "gpu=1,gpu=2"}, "twice"),
         ("drfh", {"resource_weights": 4}, "give a mapping"),
         ("drfh", {"resource_weights": {"gpu": 0, "cpu": 0}}, "nothing counts"),

@@ -36,7 +36,7 @@ def goal_of(case: Case, name: str) -> Goal:
         return goal
     last = getattr(notion, "last", None)
     if last is not None and last(case.instance).any():
-        raise Unsupported(f'"{name}" divides among users of one rank, and resource_weights or only let some come last; leave them out')
+        raise Unsupported(f'"{name}" divides among users of one rank, and resource_weights= or only= let some come last; leave them out')
     flat: Goal = notion.goal(case.weights)  # type: ignore[attr-defined]  # only shares have a goal that is filled
     return flat
 
