@@ -19,7 +19,9 @@ the money of its own user, or of the users of its limit (`fairopt.solvers.interi
 
 *Large alpha.* The money of users then lies many orders of magnitude apart. A path that gets lost near its end goes on from a point before
 that, in steps that stay near the central path (`fairopt.solvers.interior_point.alpha_fair_centring`). One that never comes near its end is
-followed once more, with an alpha that rises on the way (`fairopt.solvers.interior_point.alpha_fair_rising`).
+followed once more, with an alpha that rises on the way (`fairopt.solvers.interior_point.alpha_fair_rising`). Where users have limits on
+tasks, both are followed once more in other units of limits: a user who is stopped may pay nothing, and the units then follow its money. Of
+these only good ends count.
 
 *End.* The path ends by the error of the certificate, not by the products: with what the active sets show, as soon as this error is small
 (`fairopt.solvers.interior_point.alpha_fair_end`).
@@ -30,6 +32,7 @@ Many users whose pairs use one limit each are solved by way of a sample (`fairop
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,13 +104,14 @@ def _solution(
     good = max(ALPHA_FAIR.good * tolerance, rough)
     path = Path(Worths(pairs, goal.alpha, goal.weights), start)
     found = _found(path, good, ALPHA_FAIR.digits * tolerance, deadline, rough)
-    may_rise = start is None and RISING.first_alpha < goal.alpha <= RISING.last_alpha
-    if may_rise and (found is None or found.end.error > ALPHA_FAIR.fair * tolerance):
-        log.info("once more, with an alpha that rises")
-        rising = RisingPath(pairs, goal)
-        better = _found(rising, good, ALPHA_FAIR.digits * tolerance, deadline)
-        if better is not None and (found is None or better.end.error < found.end.error):
-            path, found = rising, better
+    fair = ALPHA_FAIR.fair * tolerance
+    for again in _others(path, goal) if start is None else ():
+        if found is not None and found.end.error <= fair:
+            break
+        log.info("once more, %s", again.difference)
+        better, least = _found(again, good, ALPHA_FAIR.digits * tolerance, deadline), np.inf if found is None else found.end.error
+        if better is not None and better.end.error < (least if again.to_the_poorest else fair):
+            path, found = again, better
     if found is None or (found.end.error > max(good, tolerance) and program.n_pairs > ALPHA_FAIR.pairs_of_rough_answers):
         return None
     tasks = pairs.tasks(found.end.x)
@@ -115,6 +119,17 @@ def _solution(
     if nothing.any():
         raise too_little(program, pairs.scaled.member[nothing][0])
     return Solution(tasks, prices=path.worths.prices(found.end.p, found.end.x), iterations=found.steps)
+
+
+def _others(path: Path, goal: AlphaFair) -> Iterator[Path]:
+    """Yield the paths to follow if one does not lead to a good end, until another does."""
+    capped, may_rise = path.worths.log_cap is not None, RISING.first_alpha < goal.alpha <= RISING.last_alpha
+    if may_rise:
+        yield RisingPath(path.pairs, goal)
+    if capped and goal.alpha > 1:
+        yield Path(Worths(path.pairs, goal.alpha, goal.weights), to_the_poorest=False)
+    if capped and may_rise:
+        yield RisingPath(path.pairs, goal, to_the_poorest=False)
 
 
 def _found(path: Path, good: float, enough: float, deadline: Deadline, rough: float = 0.0) -> _Found | None:

@@ -31,12 +31,14 @@ class Path:
         The largest product, in parts of their mean.
     near : list of Point
         Points on the way to the end, in order.
+    to_the_poorest : bool
+        Are the units of limits, at alpha > 1, as small as the money of users who could use them, but do not?
     money_of_limits : array (slots, places)
         Of the users of each limit: the harmonic mean, as a price is not small unless it is small for the user with the least money.
     """
 
-    def __init__(self, worths: Worths, start: Start | None = None) -> None:
-        self.worths, self.pairs = worths, worths.pairs
+    def __init__(self, worths: Worths, start: Start | None = None, *, to_the_poorest: bool = True) -> None:
+        self.worths, self.pairs, self.to_the_poorest = worths, worths.pairs, to_the_poorest
         pairs, xp = self.pairs, self.pairs.xp
         self._even = pairs.even_slices() if start is None else pairs.lay(start.slices)
         if worths.log_cap is not None:
@@ -124,6 +126,11 @@ class Path:
         return gap
 
     @property
+    def difference(self) -> str:
+        """What sets the path apart from the one that is followed first."""
+        return "in the units of the users of a limit alone"
+
+    @property
     def distance(self) -> float:
         """How far the path is from demands that are utilities, at the alpha of its goal."""
         return self.furthest
@@ -149,7 +156,7 @@ class Path:
             in_limits = xp.where(stopped, xp.maximum(own, least), own)
         use, parts = pairs.use(x), pairs.use(x / pairs.spread(in_limits))
         of_limits = xp.where(parts > 0, use / xp.where(parts > 0, parts, 1.0), mean)
-        if self.worths.alpha > 1 and self.worths.log_total is None:
+        if self.to_the_poorest and self.worths.alpha > 1 and self.worths.log_total is None:
             wanted = pairs.along_rows(in_limits / v)
             per_money = pairs.use(pairs.eligible(1 / xp.where(wanted > 0, wanted, 1.0)))
             of_limits = xp.where(per_money > 0, xp.minimum(of_limits, 1 / xp.where(per_money > 0, per_money, 1.0)), of_limits)

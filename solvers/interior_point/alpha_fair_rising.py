@@ -29,9 +29,14 @@ class RisingPath(Path):
     goal : AlphaFair
     """
 
-    def __init__(self, pairs: Pairs, goal: AlphaFair) -> None:
-        super().__init__(Worths(pairs, min(RISING.first_alpha, goal.alpha), goal.weights))
+    def __init__(self, pairs: Pairs, goal: AlphaFair, *, to_the_poorest: bool = True) -> None:
+        super().__init__(Worths(pairs, min(RISING.first_alpha, goal.alpha), goal.weights), to_the_poorest=to_the_poorest)
         self.goal = goal
+
+    @property
+    def difference(self) -> str:
+        """What sets the path apart from the one that is followed first."""
+        return "with an alpha that rises" if self.to_the_poorest else f"with an alpha that rises, {super().difference}"
 
     @property
     def distance(self) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from instances import gpu_cluster
@@ -61,6 +63,18 @@ def spread_of_zeros(users: int, servers: int, resources: int, seed: int) -> fo.I
     nothing = rng.random(demands.shape) < 0.3
     nothing[nothing.all(axis=1)] = False
     return fo.Instance(rng.uniform(10, 100, (servers, resources)), np.where(nothing, 0.0, demands))
+
+
+def servers_far_apart(seed: int) -> fo.Instance:
+    """One resource, servers and demands over four orders of magnitude; half of the users have limits on tasks, and on servers at once."""
+    rng, users, servers = np.random.default_rng(seed), 10, 8
+    return fo.Instance(
+        rng.uniform(1, 10, (servers, 1)) * 10 ** rng.uniform(0, 4, (servers, 1)),
+        10 ** rng.uniform(-3, 2, (users, 1)),
+        counts=rng.integers(1, 6, servers),
+        tasks=np.where(rng.random(users) < 0.5, 10 ** rng.uniform(-2, 2, users), np.inf),
+        parallelism=np.where(rng.random(users) < 0.6, rng.integers(1, 5, users), np.inf),
+    )
 
 
 @pytest.mark.parametrize("alpha", [2.0, 5.0, 8.0])
@@ -135,3 +149,19 @@ def test_a_hopeless_alpha_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
     with np.errstate(all="ignore"):
         assert alpha_fair._followed(Path(Worths(pairs, goal.alpha, goal.weights)), 1e-11, NEVER) is None
     assert len(steps) < 2 * ALPHA_FAIR.steps_of_start
+
+
+@pytest.mark.parametrize("seed", [19, 35, 42, 86, 93])
+def test_units_need_not_follow_users_who_are_stopped(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Users who pay nothing make the units of limits as small as nothing, and the path gets lost; in other units it has a good end."""
+    program = fo.formulate(servers_far_apart(seed), "proportional", alpha=8)
+    followed: list[bool] = []
+    found = alpha_fair._found
+
+    def noted(path: Path, *arguments: Any) -> Any:
+        followed.append(path.to_the_poorest)
+        return found(path, *arguments)
+
+    monkeypatch.setattr(alpha_fair, "_found", noted)
+    assert certify(program, on_the_path(program)).worst <= 1e-8
+    assert followed[:3] == [True, True, False]
