@@ -67,6 +67,8 @@ def solve(
     options = of_notions.read(instance)
     asked: Any = notion
     if with_options:  # a notion that brings its options
+        if options:
+            raise typer.BadParameter(f"--notion {notion} has options of its own; write this one there, too", param_hint=f"--{min(options)}")
         notion = shares.of(notion)
         asked = read_notion(notion)[1]
     else:

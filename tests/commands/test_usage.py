@@ -35,6 +35,10 @@ QUEUES = EXAMPLES / "research-queues.yaml"
         (["solve", LAB, "--notion"], "--notion: give a value; see: fairopt solve --help"),
         (["solve", LAB, "-o"], "-o: give a value; see: fairopt solve --help"),
         (
+            ["solve", LAB, "--notion", "proportional:alpha=2", "--alpha", "3"],
+            "--alpha: --notion proportional:alpha=2 has options of its own; write this one there, too; see: fairopt solve --help",
+        ),
+        (
             ["solve", LAB, "--integral", "--allow-gap", "0.1"],
             "--allow-gap is about whole tasks at a time limit; give --integral and --time-limit, too, or leave it out",
         ),
