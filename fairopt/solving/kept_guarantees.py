@@ -144,7 +144,7 @@ def _stages(
     """Return the tasks, (users, servers), at the end of the stages, and the certificate of the filling."""
     merged, program, stages = _merged_filling(instance, notion, sharing)
     found = _certified(program, notion, tolerance, deadline)
-    x = found.solution.parts[stages - 1] if stages else np.zeros(program.n_pairs)
+    x = _end_of_stages(found, stages)
     return merged.merging.spread(program.table(x), merged.utility), [found.certificate]
 
 
@@ -169,7 +169,7 @@ def _whole_stages(
     assert isinstance(own, ShareNotion)
     program, stages = _filling(own, single, sharing, instance, row)
     found = _certified(program, notion, tolerance, deadline)
-    x = found.solution.parts[stages - 1] if stages else np.zeros(program.n_pairs)
+    x = _end_of_stages(found, stages)
     return unexpanded(instance, program.table(x), row, notion.utility), [found.certificate]
 
 
@@ -178,6 +178,12 @@ def _certified(program: Program, notion: Notion, tolerance: float, deadline: Dea
     found = find(program, candidates(program, None), tolerance, deadline)
     found.certificate.require(tolerance, f"the guarantees under {notion.name}", found.engine)
     return found
+
+
+def _end_of_stages(found: Found, stages: int) -> FloatArray:
+    """Return the tasks of the pairs at the end of the stages; 0 where there are no stages, or nobody can run anything."""
+    solution = found.solution
+    return solution.parts[stages - 1] if stages and solution.parts else np.zeros_like(solution.x)
 
 
 def _merged_filling(instance: Instance, notion: ShareNotion, sharing: Sharing, *, exact: bool = False) -> tuple[MergedNotion, Program, int]:

@@ -41,6 +41,17 @@ def test_proportional_fairness_leaves_a_queue_its_guarantee() -> None:
     assert fo.solve(lab(3), "proportional").tasks_per_user == pytest.approx([2, 4], rel=1e-7)
 
 
+@pytest.mark.parametrize("notion", ["efficiency", "proportional", "fds", "gfj"])
+def test_where_nobody_can_run_anything_nothing_is_kept(notion: str) -> None:
+    """The server has no GPU, which every task takes; the queue is guaranteed CPUs."""
+    queues = [fo.Queue("lab", guarantee={"cpu": 4})]
+    nothing = fo.Instance([[0, 10]], [[1, 2], [2, 1]], resources=("gpu", "cpu"), queues=queues, queue_of=["lab", None])
+    for exact in (False, True):
+        assert fo.solve(nothing, notion, exact=exact).tasks_per_user.tolist() == [0, 0]
+    if notion == "efficiency":
+        assert fo.solve(nothing, notion, integral=True).tasks_per_user.tolist() == [0, 0]
+
+
 @pytest.mark.parametrize("notion", ["fds", "gfj"])
 def test_trade_offs_leave_a_queue_its_guarantee(notion: str) -> None:
     """Without one a would have fewer than 3 tasks, and does with a guarantee of 1 GPU that changes nothing."""
