@@ -158,7 +158,8 @@ def grid() -> list[Cell]:
         cells += _varied(_shapes(goal, (1000, 1, 600)), _NETWORK | {"takes": 0.01})
         cells += _varied(_shapes(goal, (60, 3, 1), (400, 3, 1), (2000, 10, 1)), _ONE_EACH)
         cells += _varied(_shapes(goal, *_MANY_PAIRS), _PLAIN, _SPREAD)
-    cells += _varied(_shapes("leximin", (100, 50, 3)), _LEVELS)
+    cells += _varied(_shapes("leximin", (100, 50, 3), (3000, 60, 3), (5000, 100, 3)), _LEVELS)
+    cells += _varied(_shapes("leximin", (1000, 10, 3), (1000, 20, 3)), {"places": 0.25})
     cells += _varied(_shapes("leximin", (200, 20, 3), (466, 27, 3)), _QUARTER, _QUARTER | _CAPS)
     for goal in ("alpha 0.5", "alpha 4"):
         cells += _varied(_shapes(goal, _SMALL[1], *_MIDDLE, _LARGE[0], _POOLS[1]), _PLAIN, _LEVELS, _CAPS, _SPREAD)

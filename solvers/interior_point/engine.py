@@ -66,15 +66,7 @@ class InteriorPoint(Backend):
 
             return not obstacle_of_tree(program, program.goal_as(TreeFilling))
         if program.goal.has_levels:
-            shared = int((program.limits.kinds != LimitKind.TASKS).sum())
-            users, servers = len(program.users), len(program.servers)
-            few_each = program.several_levels or pairs <= ENGINE.pairs_each * users
-            some_each = not program.goal.is_equal and pairs <= ENGINE.part_each * users * servers
-            many_levels = few_each or (some_each and not _all_use_all(program))
-            large = pairs * shared >= (ENGINE.size_of_many_levels if many_levels else ENGINE.size_of_levels)
-            large &= not (few_each and program.limits.of_kinds(*ACROSS_SERVERS).any())  # a hundred levels: HiGHS takes a third of the time
-            if large and _has_far_weights(program):
-                large = pairs >= ENGINE.pairs_of_far_weights and _may_have_one_level(program)
+            large = _is_large_leximin(program)
         else:
             large = program.goal.feature is Feature.TOTAL and any(
                 pairs >= max(least, each * len(program.limits)) for least, each in ENGINE.sizes_of_totals
@@ -156,6 +148,25 @@ class InteriorPoint(Backend):
             )
 
         return Method(path.name or self.name, solve, skip_below, polish_above)
+
+
+def _is_large_leximin(program: Program) -> bool:
+    """Is this a leximin that HiGHS solves more slowly? HiGHS solves a small program for each level, and a path takes longer steps.
+
+    There are many levels where users have few servers each, or use different resources: up to larger sizes HiGHS is the faster there.
+    """
+    pairs, users, servers = program.n_pairs, len(program.users), len(program.servers)
+    size = pairs * int((program.limits.kinds != LimitKind.TASKS).sum())
+    few_each = program.several_levels or pairs <= ENGINE.pairs_each * users
+    if few_each and program.limits.of_kinds(*ACROSS_SERVERS).any():  # a hundred levels: HiGHS takes a third of the time
+        return False
+    some_each = few_each or (not program.goal.is_equal and pairs <= ENGINE.part_each * users * servers)
+    differ = some_each and not _all_use_all(program)
+    if few_each and differ and pairs < ENGINE.pairs_of_most_levels:
+        return False
+    if size < (ENGINE.size_of_many_levels if few_each or differ else ENGINE.size_of_levels):
+        return False
+    return not _has_far_weights(program) or (pairs >= ENGINE.pairs_of_far_weights and _may_have_one_level(program))
 
 
 def _has_far_weights(program: Program) -> bool:

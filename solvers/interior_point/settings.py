@@ -42,6 +42,7 @@ class EngineSettings:
     size_of_many_levels: int = 300_000  # where many levels are expected: a program much like it has several, or users have few servers:
     pairs_each: float = 2.5  # this many pairs a user, in the mean,
     part_each: float = 0.5  # or this part of all pairs, at most, where not everybody uses all resources
+    pairs_of_most_levels: int = 22_000  # where users have few servers each, and use different resources
     most_spread: float = 1e4  # of the weights of a leximin: beyond, a gap of rounding does not prove that the lightest users cannot rise
     pairs_of_far_weights: int = 10_000  # where weights lie further apart, and all may stop at one level
     sizes_of_totals: tuple[tuple[int, int], ...] = ((20_000, 30), (2_000, 100))  # so many pairs, and so many for each limit: one of these
