@@ -195,7 +195,7 @@ def test_who_gets_nothing_is_named(caplog: pytest.LogCaptureFixture) -> None:
     assert allocation.tasks_per_user.tolist() == [8, 0, 0, 0, 7]
     assert allocation.details["fits_nowhere"] == ["large"]
     assert allocation.to_dict()["unservable"] == ["nowhere"]
-    assert [record.getMessage().rpartition(":")[0] for record in caplog.records] == [
+    assert [record.getMessage().rpartition(";")[0] for record in caplog.records] == [
         "no server is eligible for nowhere",
         "drfh:first-fit: a task of large is larger than every server where it may run",
     ]

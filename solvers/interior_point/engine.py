@@ -164,7 +164,8 @@ def _is_large_leximin(program: Program) -> bool:
     differ = some_each and not _all_use_all(program)
     if few_each and differ and pairs < ENGINE.pairs_of_most_levels:
         return False
-    if size < (ENGINE.size_of_many_levels if few_each or differ else ENGINE.size_of_levels):
+    many_levels = differ or program.several_levels or pairs <= ENGINE.pairs_each_alike * users
+    if size < (ENGINE.size_of_many_levels if many_levels else ENGINE.size_of_levels):
         return False
     return not _has_far_weights(program) or (pairs >= ENGINE.pairs_of_far_weights and _may_have_one_level(program))
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from fairopt.instance import FloatArray
 
 __all__ = [
@@ -40,8 +42,9 @@ class EngineSettings:
 
     size_of_levels: int = 50_000  # in general
     size_of_many_levels: int = 300_000  # where many levels are expected: a program much like it has several, or users have few servers:
-    pairs_each: float = 2.5  # this many pairs a user, in the mean,
-    part_each: float = 0.5  # or this part of all pairs, at most, where not everybody uses all resources
+    pairs_each: float = 3.0  # this many pairs a user, in the mean,
+    part_each: float = 0.5  # or this part of all pairs, at most, where not everybody uses all resources;
+    pairs_each_alike: float = 2.5  # this many, where everybody does
     pairs_of_most_levels: int = 22_000  # where users have few servers each, and use different resources
     most_spread: float = 1e4  # of the weights of a leximin: beyond, a gap of rounding does not prove that the lightest users cannot rise
     pairs_of_far_weights: int = 10_000  # where weights lie further apart, and all may stop at one level
@@ -264,4 +267,4 @@ LOGARITHMS = LogarithmSettings()
 
 def weights_differ(weights: FloatArray) -> bool:
     """Do the weights of a leximin lie so far apart that its path proves nothing of the lightest users?"""
-    return float(weights.max()) > ENGINE.most_spread * float(weights.min())
+    return bool((weights > ENGINE.most_spread * weights.min(initial=np.inf)).any())

@@ -376,7 +376,7 @@ def test_points_in_one_place_share_a_label() -> None:
     """One resource and two users alike: everything fair is the same."""
     found = fo.frontier(fo.Instance([[4]], [[1], [1]]), notions=["drf", "drfh", "tsf", "bbf"])
     texts = [text.replace("\n", " ") for text, _ in boxes(found.plot())]
-    assert any(text.startswith("DRF, DRFH, TSF") for text in texts)
+    assert any(text.startswith("DRF; DRFH; TSF") for text in texts)
     assert len(texts) <= 3
 
 

@@ -13,7 +13,8 @@ import fairopt as fo
 from fairopt.processes.streams import unwarned
 from fairopt.program import Program
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_model import HighsModel
+from fairopt.solvers.via_highs.integer_program import IntegerProgram
+from fairopt.solvers.via_highs.rows import by_highs
 from fairopt.solvers.via_highs.whole import solve_whole_program
 
 with unwarned():
@@ -119,10 +120,9 @@ def test_the_search_takes_any_maker() -> None:
     """Every program of whole numbers goes to it, and none of the others."""
     heard: list[int] = []
 
-    def maker(*arguments: Any, **more: Any) -> HighsModel:
-        heard.append(arguments[0].size)
-        assert more.get("integral") is not None
-        return HighsModel(*arguments, **more)
+    def maker(program: IntegerProgram) -> Any:
+        heard.append(program.integral.size)
+        return by_highs(program)
 
     program = fo.formulate(SMALL, "drfh", integral=True)
     with_it, without = (solve_whole_program(program, Deadline(None), *makers) for makers in ((maker,), ()))
