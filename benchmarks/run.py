@@ -175,58 +175,70 @@ def measure(case: Case, name: str) -> Row:
     return measured
 
 
-def main() -> None:
-    """Measure every case, or those named, and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cases", nargs="*", choices=[*CASES, []], help="default: all")
-    parser.add_argument("--one", nargs=2, metavar=("CASE", "CONTENDER"))
-    arguments = parser.parse_args()
-    if arguments.one:
-        print(json.dumps(measure(CASES[arguments.one[0]], arguments.one[1])))
-        return
+def page(everything: dict[str, list[Row]], date: str) -> str:
+    """Return all cases in Markdown."""
     lines = [
         "# Benchmarks",
         "",
-        f"{machine()}; one run of `make bench`, {time.strftime('%Y-%m-%d')}. Ratio: processor time of the contender / that of "
+        f"{machine()}; one run of `make bench`, {date}. Ratio: processor time of the contender / that of "
         "fairopt. Error: "
         "largest relative difference of a share (of the lowest, for one LP; of tasks, under proportional fairness). Gap: what is missing "
         "of the certified lowest share (geometric mean of the tasks) once the tasks are scaled back into the limits. Those of fairopt "
         "compare two solves of its own; its worst residual speaks for it. Memory: peak above the loaded program.",
         "",
     ]
-    everything = {}
+    for key, rows in everything.items():
+        lines += section(CASES[key], rows)
+    return "\n".join(lines)
+
+
+def section(case: Case, rows: list[Row]) -> list[str]:
+    """Return a case in Markdown."""
+    ours, notes = rows[0], list[str]()
+    if "levels" in ours:
+        notes.append(
+            f"{ours['levels']} levels, worst residual {ours['worst_residual']:.0e}, formulation {ours['formulation_part']:.0%} of the time"
+        )
+    if "again" in ours:
+        notes.append(f"measured again, {ours['again']}")
+    lines = [
+        f"## {case.title}",
+        "",
+        f"Goal: {case.goal}. {'; '.join(notes)}",
+        "",
+        "| | seconds | processor | ratio | memory, MiB | error | gap |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        if "failed" in row:
+            lines.append(f"| {row['contender']} | failed: {row['failed']} | | | | | |")
+            continue
+        lines.append(
+            f"| {row['contender']} | {row['seconds']:.3f} | {row['processor']:.3f} | {row['processor'] / ours['processor']:.2f} "
+            f"| {row['peak_mib']:.0f} | {row['error']:.0e} | {row['gap']:.0e} |"
+        )
+    return [*lines, ""]
+
+
+def main() -> None:
+    """Measure every case, or those named again, and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cases", nargs="*", choices=[*CASES, []], help="measured again, what is there of the others stays; default: all")
+    parser.add_argument("--one", nargs=2, metavar=("CASE", "CONTENDER"))
+    arguments = parser.parse_args()
+    if arguments.one:
+        print(json.dumps(measure(CASES[arguments.one[0]], arguments.one[1])))
+        return
+    today, kept = time.strftime("%Y-%m-%d"), RESULTS / "results.json"
+    found = json.loads(kept.read_text()) if arguments.cases else {"date": today, "cases": {}}
     for key in arguments.cases or CASES:
-        case = CASES[key]
-        rows = [{"contender": name} | in_own_process(__file__, ["--one", key, name], _LIMIT) for name in case.names]
-        everything[key] = rows
-        ours = rows[0]
-        notes = []
-        if "levels" in ours:
-            notes.append(
-                f"{ours['levels']} levels, worst residual {ours['worst_residual']:.0e}, "
-                f"formulation {ours['formulation_part']:.0%} of the time"
-            )
-        lines += [
-            f"## {case.title}",
-            "",
-            f"Goal: {case.goal}. {'; '.join(notes)}",
-            "",
-            "| | seconds | processor | ratio | memory, MiB | error | gap |",
-            "|---|---|---|---|---|---|---|",
-        ]
-        for row in rows:
-            if "failed" in row:
-                lines.append(f"| {row['contender']} | failed: {row['failed']} | | | | | |")
-                continue
-            lines.append(
-                f"| {row['contender']} | {row['seconds']:.3f} | {row['processor']:.3f} | {row['processor'] / ours['processor']:.2f} "
-                f"| {row['peak_mib']:.0f} | {row['error']:.0e} | {row['gap']:.0e} |"
-            )
-        lines.append("")
-        print("\n".join(lines[-len(rows) - 6 :]), flush=True)
-    if not arguments.cases:
-        write(RESULTS / "results.md", "\n".join(lines))
-        write(RESULTS / "results.json", json.dumps(everything, indent=1) + "\n")
+        rows = [{"contender": name} | in_own_process(__file__, ["--one", key, name], _LIMIT) for name in CASES[key].names]
+        if arguments.cases:
+            rows[0]["again"] = today
+        found["cases"][key] = rows
+        print("\n".join(section(CASES[key], rows)), flush=True)
+    write(kept, json.dumps(found, indent=1) + "\n")
+    write(RESULTS / "results.md", page(found["cases"], found["date"]))
 
 
 if __name__ == "__main__":
