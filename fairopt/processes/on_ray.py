@@ -96,13 +96,22 @@ class _Ray:
 
     def _cores_now(self) -> int:
         if time.monotonic() - self._looked > _LOOK:
-            if self._head is None or self._answers(self._head):
-                self._answered = time.monotonic()
-                self._cores = int(self._ray.cluster_resources().get("CPU", 0))
+            cores = self._cores_of_cluster()
+            if cores is not None:
+                self._answered, self._cores = time.monotonic(), cores
             elif time.monotonic() - self._answered > _HEAD:
                 raise self._gone()
             self._looked = time.monotonic()
         return self._cores
+
+    def _cores_of_cluster(self) -> int | None:
+        """Return how many cores the cluster has; None while its head does not answer."""
+        if self._head is not None and not self._answers(self._head):
+            return None
+        try:
+            return int(self._ray.cluster_resources().get("CPU", 0))
+        except self._ray.exceptions.RayError:  # the head was lost between the two questions
+            return None
 
     def _answers(self, head: tuple[str, int]) -> bool:
         try:
