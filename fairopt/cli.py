@@ -24,7 +24,7 @@ from typer.main import get_command
 
 import fairopt as fo
 from fairopt.commands.group import Group
-from fairopt.commands.said import CHANGED, INTERRUPTED, SAID, WRITTEN
+from fairopt.commands.said import INTERRUPTED, SAID, WRITTEN
 from fairopt.processes.streams import claim_stdout, quiet_libraries
 from fairopt.registry import FILES, line_at_fault
 
@@ -183,7 +183,6 @@ def _start(
 ) -> None:
     SAID.clear()
     WRITTEN.clear()
-    CHANGED.clear()
 
 
 _PANELS = {  # sections of the help, and their commands: module, help in one line, example; a module is imported when its command runs

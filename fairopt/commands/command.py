@@ -13,9 +13,12 @@ from typer.core import TyperCommand
 from fairopt.commands.in_options import name_options
 from fairopt.commands.repeated import each_once
 from fairopt.commands.retired import with_todays_spellings
+from fairopt.commands.said import CHANGED
 from fairopt.commands.usage import ERRORS, flowing, in_panels, refuse_extra, shown, with_plain_refusals
 
 __all__ = ["Command"]
+
+_CHANGING = {"--set": "changes", "--rule": "rules"}  # options that change what is read, and their keys in the question of a result
 
 
 class Command(TyperCommand):
@@ -45,6 +48,15 @@ class Command(TyperCommand):
             raise
         refuse_extra(rest, ctx)
         return rest
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; the question of its result names what the command line changes of the file."""
+        keys = {part.name: key for part in self.params for option, key in _CHANGING.items() if option in part.opts}
+        before = CHANGED.set({key: [*ctx.params[name]] for name, key in keys.items() if ctx.params[name]})
+        try:
+            return super().invoke(ctx)
+        finally:
+            CHANGED.reset(before)
 
 
 def _path(context: Any) -> str:

@@ -118,8 +118,9 @@ def draw_envy(allocation: fo.Allocation, path: Path) -> None:
 
 def as_text(data: Any) -> str:
     """Return data as JSON; the question of a result also names what was changed of the file."""
-    if CHANGED and "question" in data:
-        data = data | {"question": data["question"] | CHANGED}
+    if (changed := CHANGED.get()) and "question" in data:
+        asked = data["question"]
+        data = data | {"question": asked | {key: value for key, value in changed.items() if key not in asked}}
     text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
     return _AS_THEY_ARE.sub(lambda found: found[0] if found[0].isprintable() or found[0] in KEPT else json.dumps(found[0])[1:-1], text)
 

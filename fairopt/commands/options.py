@@ -12,7 +12,6 @@ import typer
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.outputs import Written
-from fairopt.commands.said import CHANGED
 from fairopt.commands.working import work
 from fairopt.reporting import tables
 
@@ -155,8 +154,7 @@ PlotEnvy = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw t
 
 
 def read_instance(path: Path, changes: Sequence[str] | None, rules: Sequence[str] | None = None) -> fo.Instance:
-    """Read the instance of a file or folder, with the changes of ``--set`` and the rules of ``--rule``. Results in JSON name both."""
-    CHANGED.update({word: [*given] for word, given in (("changes", changes), ("rules", rules)) if given})
+    """Read the instance of a file or folder, with the changes of ``--set`` and the rules of ``--rule``."""
     instance = work(f"reading {path}", lambda: fo.load(path, changes=changes or ()))
     return instance.replace(rules=[*instance.rules, *rules]) if rules else instance
 

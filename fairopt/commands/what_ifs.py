@@ -119,8 +119,9 @@ def compare_two(
     )
     if any(found.changes(row) for row in found.rows):
         draw(found, plot)
+    asked = {"given": both, "changes": changed, "rules": rules or []}
     hand_over(
-        found.to_dict,
+        lambda: (data := found.to_dict()) | {"question": data["question"] | asked},
         found.to_frame,
         lambda width: tables.what_if_blocks(found, everything=everything, choice=choice),
         form,

@@ -245,6 +245,16 @@ class Rule:
         rule._set(f"{Expression(whole.terms)} {sense} {-whole.constant}", whole, sense)
         return rule
 
+    def called(self, name: str) -> Rule:
+        """Return the rule with a name in place of its text.
+
+        >>> Rule("x['a'] >= 4").called("guaranteed tasks of a")
+        Rule("guaranteed tasks of a")
+        """
+        rule = object.__new__(type(self))
+        rule._set(name, Expression(dict(self.terms), -self.bound), self.sense)
+        return rule
+
     def _set(self, text: str, whole: Expression, sense: Sense) -> None:
         if not whole.terms:
             raise InvalidInstance(f'the rule "{brief(text)}" is about nobody; name a user or a queue, as in x[alice] >= 4')

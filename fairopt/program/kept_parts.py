@@ -27,9 +27,9 @@ deepest queues up (`fairopt.instance.keeping`).
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -50,6 +50,7 @@ log = logging.getLogger(__name__)
 KeptRow: TypeAlias = tuple[int, tuple[int, ...]]
 """A row of the family: which `Keeping`, and which of its queues keep."""
 
+P = TypeVar("P")
 T = TypeVar("T")
 
 
@@ -140,30 +141,19 @@ def counted_rows(instance: Instance, tasks: FloatArray | ExactArray, *, for_each
     return [*limit_rows(instance), *(() if kept is None else kept.tightest(tasks, for_each=for_each))]
 
 
-class _Extensible(Protocol):
-    """A program that has some rows of what queues keep."""
-
-    def with_broken(self, *points: Any) -> Self | None:
-        """Return the program with the rows that points exceed, too; None if they exceed none."""
-
-
-P = TypeVar("P", bound=_Extensible)
-
-
-def within_kept(program: P, solve: Callable[[P], tuple[T, Iterable[Any]]]) -> list[T]:
+def within_kept(program: P, solve: Callable[[P], tuple[T, P | None]]) -> list[T]:
     """Solve with more and more rows of what queues keep, until the answer exceeds none; return all answers, that one last.
 
-    ``solve`` takes a program, and returns its answer and the points of it that rows limit; no points if it found none.
+    ``solve`` takes a program, and returns its answer and the program with the rows that this exceeds, too; None if it exceeds none.
     """
     answers: list[T] = []
-    while True:
-        answer, points = solve(program)
+    longer: P | None = program
+    while longer is not None:
+        if answers:
+            log.info("the answer exceeds what queues keep: solving again with more rows")
+        answer, longer = solve(longer)
         answers.append(answer)
-        longer = program.with_broken(*points)
-        if longer is None:
-            return answers
-        log.info("the answer exceeds what queues keep: solving again with more rows")
-        program = longer
+    return answers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,12 +164,12 @@ class _Rows:
     rows: tuple[Row, ...]
     made: tuple[KeptRow, ...]
 
-    def with_broken(self, *tables: Any) -> _Rows | None:
+    def with_broken(self, tasks: FloatArray | ExactArray) -> _Rows | None:
         """Return these rows and those that tasks, (users, servers), exceed; None if they exceed none."""
         if self.kept is None:
             return None
         kept = self.kept
-        more = [each for table in tables for each in kept.broken(lambda servers: table[:, servers].sum(axis=1)) if each not in self.made]  # noqa: B023
+        more = [each for each in kept.broken(lambda servers: tasks[:, servers].sum(axis=1)) if each not in self.made]
         return _Rows(kept, (*self.rows, *map(kept.row, more)), (*self.made, *more)) if more else None
 
 
@@ -191,8 +181,8 @@ def without_breaking(instance: Instance, solve: Callable[[list[Row]], tuple[T, F
     kept = KeptParts.of(instance)
     start = () if kept is None else kept.start
 
-    def solved(rows: _Rows) -> tuple[T, tuple[FloatArray | ExactArray, ...]]:
+    def solved(rows: _Rows) -> tuple[T, _Rows | None]:
         answer, tasks = solve([*rows.rows])
-        return answer, () if tasks is None else (tasks,)
+        return answer, None if tasks is None else rows.with_broken(tasks)
 
     return within_kept(_Rows(kept, (*limit_rows(instance), *(() if kept is None else map(kept.row, start))), start), solved)[-1]

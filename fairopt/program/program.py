@@ -98,15 +98,17 @@ class Program(ShowsItself):
 
     def with_goal(self, goal: Goal) -> Program:
         """Return the program with another goal; what has been found of columns and limits alone is kept."""
-        program = replace(self, goal=goal)
-        for cache in ("_largest", "_share_limits"):
-            object.__setattr__(program, cache, getattr(self, cache))
-        return program
+        return self._of_same_rows(goal=goal)
 
     def with_several_levels(self) -> Program:
-        """Return the program with `several_levels`."""
-        program = self.with_goal(self.goal)
-        object.__setattr__(program, "several_levels", True)
+        """Return the program with `several_levels`; what has been found is kept."""
+        return self._of_same_rows(several_levels=True)
+
+    def _of_same_rows(self, **changes: Any) -> Program:
+        """Return the program with changes that leave its columns and limits as they are, and with what has been found of these."""
+        program = replace(self, **changes)
+        for cache in ("_largest", "_share_limits"):
+            object.__setattr__(program, cache, getattr(self, cache))
         return program
 
     @property

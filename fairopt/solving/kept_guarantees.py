@@ -299,5 +299,4 @@ def _amount(instance: Instance, where: Attributes, x: Any, resource: str, queue:
 
 def _named(name: str, left: Any, bound: Any) -> Rule:
     rule: Rule = left >= (from_rational(bound) if not isinstance(bound, int | float | Fraction | np.floating) else bound)
-    object.__setattr__(rule, "text", name)
-    return rule
+    return rule.called(name)

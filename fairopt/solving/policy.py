@@ -21,7 +21,6 @@ import numpy as np
 
 from fairopt.certificate import Certificate, certify
 from fairopt.errors import FairoptError, NoSolution
-from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import EXACT
 from fairopt.program import Program, Solution
 from fairopt.program.kept_parts import within_kept
@@ -125,9 +124,10 @@ def find_by_classes(
         As `find`.
     """
 
-    def solve(program: Program) -> tuple[tuple[Found, list[Backend], bool], tuple[FloatArray, ...]]:
+    def solve(program: Program) -> tuple[tuple[Found, list[Backend], bool], Program | None]:
         found, engines, is_spread = _find_by_classes(program, solver, tolerance, deadline, options)
-        return (found, engines, is_spread), found.solution.points if is_spread else ()  # `find` has seen to the points of its own
+        longer = program.with_broken(*found.solution.points) if is_spread else None  # `find` has seen to the points of its own
+        return (found, engines, is_spread), longer
 
     *before, (found, engines, is_spread) = within_kept(program, solve)
     solution = found.solution.counting(*(each.solution for each, _, _ in before))
@@ -162,27 +162,26 @@ def other_engines(program: Program, engines: Sequence[Backend]) -> list[str]:
 
 
 class _ExceedsKept(Exception):
-    """An answer exceeds rows of what queues keep that its program lacks."""
+    """An answer exceeds rows of what queues keep that its program lacks; ``longer`` is the program that has them."""
 
-    def __init__(self, solution: Solution) -> None:
+    def __init__(self, solution: Solution, longer: Program) -> None:
         super().__init__()
-        self.solution = solution
+        self.solution, self.longer = solution, longer
 
 
 def _find_within(program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline) -> Found:
     """Solve until the answer exceeds no row of what queues keep. An answer that exceeds some is not certified."""
 
-    def solve(program: Program) -> tuple[Found | _ExceedsKept, tuple[FloatArray, ...]]:
-        answer: Found | _ExceedsKept
+    def solve(program: Program) -> tuple[Found | _ExceedsKept, Program | None]:
         try:
-            answer = _find(program, engines, tolerance, deadline)
+            found = _find(program, engines, tolerance, deadline)
         except _ExceedsKept as exceeded:
-            answer = exceeded
+            return exceeded, exceeded.longer
         except NoSolution as error:
             if "tasks" in error.known and program.broken_rows(error.known["tasks"]):
                 del error.known["tasks"]  # they are no allocation
             raise
-        return answer, answer.solution.points
+        return found, program.with_broken(*found.solution.points)  # a polish may exceed rows that the engine's own answer did not
 
     *before, found = within_kept(program, solve)
     assert isinstance(found, Found)  # the other one exceeds rows
@@ -237,8 +236,8 @@ def _try(program: Program, engine: Backend, method: Method, tolerance: float, de
     solution = method.solve(program, tolerance, deadline, best)
     if solution is None:
         return None
-    if program.broken_rows(*solution.points):
-        raise _ExceedsKept(solution)
+    if (longer := program.with_broken(*solution.points)) is not None:
+        raise _ExceedsKept(solution, longer)
     is_rough = len(solution.stages) >= method.rough_from
     name, first = next(polishes(program, solution), (None, solution)) if is_rough else (None, solution)
     answer = _Answer(first, certify(program, first), engine.name, method.name, name, name is not None)

@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from support.command_line import EXAMPLES, flat, run
 
 import fairopt as fo
+from fairopt.formats import schema as of_instances
+from fairopt.results.schema import schema as of_results
 
 LAB = EXAMPLES / "gpu-lab"
 WHAT_IF = ("--set", "servers.dgx.count+=2", "--set", "users.vision.weight=4")
@@ -37,6 +40,18 @@ def test_given_changes_both() -> None:
     assert "drfh: 8 users are as before" in text
     held = json.loads(run("what-if", LAB, LAB, "--given", "users.vision.weight=4", "--json").stdout)["rows"][0]["users"]
     assert held[1]["before"] == held[1]["after"] == pytest.approx(8)
+
+
+def test_the_question_keeps_the_sides_apart() -> None:
+    """What changed both sides, and what changed the second one alone; under the former name of the command, too."""
+    given, changed, rule = "users.vision.weight=4", "servers.dgx.count+=2", "x[vision] <= 6"
+    found = json.loads(run("what-if", LAB, "--given", given, "--set", changed, "--rule", rule, "--json").stdout)
+    assert [found["question"][key] for key in ("given", "changes", "rules")] == [[given], [changed], [rule]]
+    assert not {"changes", "rules"} & found["before"]["question"].keys()
+    assert Draft202012Validator(of_results(of_instances())).is_valid(found)
+    former = json.loads(run("compare", LAB, "--set", given, "--what-if", changed, "--json").stdout)
+    assert [former["question"][key] for key in ("given", "changes", "rules")] == [[given], [changed], []]
+    assert [each["path"] for each in former["differences"]] == ["servers.dgx.count"]
 
 
 @pytest.mark.parametrize("width", [60, 80, 140])

@@ -184,7 +184,7 @@ def fewest_stops(program: Program, held: Held, target: FloatArray, deadline: Dea
         No placement of the target keeps the protected tasks; or at the deadline.
     """
 
-    def solve(program: Program) -> tuple[tuple[Split, Outcome], tuple[FloatArray, ...]]:
+    def solve(program: Program) -> tuple[tuple[Split, Outcome], Program | None]:
         split = Split.of(program, held)
         size = split.owner.size
         everyone = np.concatenate([split.owner, program.pair_users])
@@ -202,7 +202,7 @@ def fewest_stops(program: Program, held: Held, target: FloatArray, deadline: Dea
                 raise
             x, kept = np.asarray(error.known["tasks"], float), np.inf
         outcome = split.outcome(x, min(kept, held.tasks - gone))
-        return (split, outcome), (split.tasks(outcome),)
+        return (split, outcome), program.with_broken(split.tasks(outcome))
 
     return within_kept(program, solve)[-1]
 
@@ -229,7 +229,7 @@ def best_within(program: Program, held: Held, stops: int | None, deadline: Deadl
             "or take a notion such as drfh"
         )
 
-    def solve(program: Program) -> tuple[FloatArray, tuple[FloatArray, ...]]:
+    def solve(program: Program) -> tuple[FloatArray, Program | None]:
         split = Split.of(program, held)
         size = split.owner.size
         tasks = split.columns(np.ones(program.n_pairs))
@@ -240,7 +240,7 @@ def best_within(program: Program, held: Held, stops: int | None, deadline: Deadl
         solution = _solved(split.extended(rules), deadline)
         outcome = split.outcome(solution.x, 0.0)
         reached = split.tasks(outcome)
-        return program.per_user(reached), (reached,)
+        return program.per_user(reached), program.with_broken(reached)
 
     return within_kept(program, solve)[-1]
 

@@ -43,7 +43,7 @@ from fairopt.errors import FairoptError, NoSolution
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import Merging, merge, unmerged
 from fairopt.instance.exact_merging import merge_exactly, unmerged_exactly
-from fairopt.instance.fractions import ExactArray, fractions_of, rational, rationals
+from fairopt.instance.fractions import fractions_of, rational, rationals
 from fairopt.instance.limit_merging import split
 from fairopt.instance.shared import shared_prices, within_shared
 from fairopt.instance.tolerances import FITS, TINY
@@ -151,8 +151,8 @@ def _improvement(case: Case, goal: FloatArray) -> FloatArray | str:
     return within_kept(program, lambda program: _improved(case, goal, merging, program))[-1]
 
 
-def _improved(case: Case, goal: FloatArray, merging: Merging, program: Program) -> tuple[FloatArray | str, tuple[FloatArray, ...]]:
-    """Return what `_improvement` returns, within the limits of this program, and its point, (pairs,), if there is one."""
+def _improved(case: Case, goal: FloatArray, merging: Merging, program: Program) -> tuple[FloatArray | str, Program | None]:
+    """Return what `_improvement` returns within the limits of this program, and the program with the rows that it exceeds, if it does."""
     users, limits, unit = program.pair_users, program.limits, program.largest()  # columns are scaled by their maxima
     value = unit if case.worth is None else unit * np.asarray(merging.restrict(case.worth))[users, program.pair_servers]
     floors = case.value / (1.0 + case.excess if case.feasible else 1.0)
@@ -176,14 +176,14 @@ def _improved(case: Case, goal: FloatArray, merging: Merging, program: Program) 
         },
     )
     if answer.status == 1:
-        return f"Undecided: the linear program had no answer within {case.time_limit:g} s.", ()
+        return f"Undecided: the linear program had no answer within {case.time_limit:g} s.", None
     if answer.status == 2 and not case.feasible:
-        return "The allocation exceeds its limits, and no allocation within them gives everybody as much.", ()
+        return "The allocation exceeds its limits, and no allocation within them gives everybody as much.", None
     if answer.x is None:
-        return f"Undecided: the linear program was not solved ({answer.message}).", ()
+        return f"Undecided: the linear program was not solved ({answer.message}).", None
     x, table = answer.x * unit, np.zeros((len(program.users), len(program.servers)))
     table[users, program.pair_servers] = x
-    return merging.spread(table), (x,)
+    return merging.spread(table), program.with_broken(x)
 
 
 def _improvement_in_fractions(case: Case, *, by_reach: bool = True) -> Any:
@@ -209,7 +209,7 @@ def _improvement_in_fractions(case: Case, *, by_reach: bool = True) -> Any:
     floors = np.where(case.part, case.value, 0)
     more = [(row.bound, *row.entries(program), row.values) for row in case.own_rows]
 
-    def best(exact: ExactProgram) -> tuple[Any, tuple[ExactArray, ...]]:
+    def best(exact: ExactProgram) -> tuple[Any, ExactProgram | None]:
         own = [(len(exact.bounds) + int(n), j, -rational(value)) for j, (n, value) in enumerate(zip(users, worth, strict=True))]
         entries = [*zip(exact.rows.tolist(), exact.columns.tolist(), exact.data.tolist(), strict=True), *own]
         for k, (_, pairs, which, values) in enumerate(more, len(exact.bounds) + floors.size):
@@ -217,7 +217,7 @@ def _improvement_in_fractions(case: Case, *, by_reach: bool = True) -> Any:
         right = [*exact.bounds.tolist(), *(-floors).tolist(), *(bound for bound, *_ in more)]
         point = largest(goal, entries, right, case.time_limit)
         assert point is not None  # what is there is feasible
-        return point, (rationals(point),)
+        return point, exact.with_broken(rationals(point))
 
     point = within_kept(exact, best)[-1]
     table = case.zeros(len(program.users), len(program.servers))
@@ -417,8 +417,8 @@ def _most_worth(case: Case, worth: FloatArray) -> tuple[FloatArray | None, bool]
 
 def _most_worth_within(
     case: Case, worth: FloatArray, program: Program, row: IntArray
-) -> tuple[tuple[FloatArray | None, bool], tuple[FloatArray, ...]]:
-    """Return what `_most_worth` returns, within the limits of this program, and its point, (pairs,), if there is one.
+) -> tuple[tuple[FloatArray | None, bool], Program | None]:
+    """Return what `_most_worth` returns within the limits of this program, and the program with the rows that it exceeds, if it does.
 
     ``row`` has the row of each server.
     """
@@ -438,8 +438,8 @@ def _most_worth_within(
         options={"mip_rel_gap": 0.0, "time_limit": max(case.deadline() - time.monotonic(), 1e-3)},
     )
     if answer.x is None:
-        return (None, answer.status == 2), ()
+        return (None, answer.status == 2), None
     x, tasks = np.round(answer.x), np.zeros(case.allocation.tasks.shape)
     np.add.at(tasks, (users, servers), x)
     tasks[~case.part] = case.allocation.tasks[~case.part]
-    return (tasks, answer.status == 0), (x,)
+    return (tasks, answer.status == 0), program.with_broken(x)

@@ -75,6 +75,4 @@ def _rule(instance: Instance, row: StatedRow) -> Rule | None:
             terms |= {Term("x", name, row.servers[i]): value for i, value in own.items()}
     if not terms:
         return None
-    rule = Rule.between(Expression(terms), row.sense, Expression({}, fraction_of(row.bound)))
-    object.__setattr__(rule, "text", row.name)
-    return rule
+    return Rule.between(Expression(terms), row.sense, Expression({}, fraction_of(row.bound))).called(row.name)

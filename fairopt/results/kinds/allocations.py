@@ -288,7 +288,14 @@ KINDS: dict[str, Schema] = {
         "The allocations of two instances side by side.",
         question(
             "All arguments of fairopt.what_if.",
-            _COMPARED | {"names": texts("What the two instances are called."), "effects": flag("Also each difference alone.")},
+            _COMPARED
+            | {
+                "names": texts("What the two instances are called."),
+                "effects": flag("Also each difference alone."),
+                "given": texts("Changes of both instances, as --given has them. On the command line only."),
+                "changes": texts("Changes of the second instance alone, as --set has them. On the command line only."),
+                "rules": texts("Rules of the second instance alone, as --rule has them. On the command line only."),
+            },
         ),
         {
             "names": texts("What the two instances are called."),
