@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache
@@ -28,10 +29,13 @@ __all__ = [
     "Outcome",
     "Status",
     "check_options",
+    "first_solved",
     "given_options",
     "solved",
     "without_banner",
 ]
+
+log = logging.getLogger(__name__)
 
 DUAL_SIMPLEX, PRIMAL_SIMPLEX = 1, 4  # HiGHS's numbers, as values of ``simplex_strategy``
 FINEST = 1e-10  # the smallest tolerance that HiGHS takes, for points and for prices
@@ -139,6 +143,22 @@ def solved(outcome: Outcome, deadline: Deadline, known: Mapping[str, object]) ->
             "that make their numbers more alike, or report the instance",
             known,
         )
+    return outcome
+
+
+def first_solved(runs: Iterable[Callable[[], Outcome]]) -> Outcome:
+    """Return the first outcome that is optimal or ended by the time limit, else the last one; the runs after it are not made.
+
+    For programs that have a solution, which HiGHS may miss by rounding: each run allows for more of it than the one before.
+    """
+    outcome: Outcome | None = None
+    for run in runs:
+        if outcome is not None:
+            log.info("HiGHS: %s; trying again", outcome.status.value)
+        outcome = run()
+        if outcome.status in (Status.OPTIMAL, Status.TIME_LIMIT):
+            break
+    assert outcome is not None  # there is a run
     return outcome
 
 

@@ -12,19 +12,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import ROUNDING
 from fairopt.program.agents import AgentProgram
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_model import FINEST, PRIMAL_SIMPLEX, REFINED, HighsModel, Outcome, Status, solved
+from fairopt.solvers.highs_model import REFINED, solved
+from fairopt.solvers.leximin.agent_rows import AgentRows
 from fairopt.solvers.leximin.floors import AgentLevel
+from fairopt.solvers.leximin.settings import SETTINGS
 
 __all__ = ["AgentPrograms"]
-
-
-_SETTLED = 1e-9  # relative: an agent that can rise by less is settled
-_LEAST = 1e-14  # of what an agent could have: rows of what begins or rises at less have coefficients that HiGHS refuses
-_RELAXED = 1e-10  # relative: by how much starts are relaxed where HiGHS finds no point
 
 
 class AgentPrograms:
@@ -56,14 +52,20 @@ class AgentPrograms:
         """
         begin, speed = np.array(start, float), np.array(rate, float)
         rising = speed > 0
-        t_unit = float((np.maximum(self.reach - begin, 1e-3 * self.reach)[rising] / speed[rising]).min()) / max(1, int(rising.sum())) ** 0.5
+        t_unit = (
+            float((np.maximum(self.reach - begin, SETTINGS.least_left * self.reach)[rising] / speed[rising]).min())
+            / max(1, int(rising.sum())) ** 0.5
+        )
         wanted = np.where(rising, speed * t_unit, 0.0)
         size = np.where(rising, np.maximum(wanted, begin), np.where(begin > 0, begin, self.reach))
-        size = np.maximum(size, _LEAST * self.reach)
+        size = np.maximum(size, SETTINGS.least_of_reach * self.reach)
         size[~(size > 0)] = 1.0
         rows = sp.csr_array(self.worth / size[:, None])
-        matrix = sp.block_array([[self.use, None], [rows, sp.csr_array(-(wanted / size)[:, None])]], format="csr")
-        outcome = self._outcome(matrix, begin / size)
+        lp = AgentRows(self.use, self.upper, self.room, rows, wanted / size, begin / size)
+        found = solved(lp.solve(self.deadline, self.basis), self.deadline, {"levels": []})
+        outcome = lp.model.refine(found, self.deadline.left, of_prices=REFINED)
+        self.basis = lp.model.basis
+        self.programs, self.iterations = self.programs + lp.runs, self.iterations + lp.iterations + outcome.iterations - found.iterations
         y = np.maximum(outcome.x[:-1], 0.0) * self.room
         if not self.rules.any():  # else less of y may be infeasible
             y /= max(1.0, float((self.use @ y)[self.program.bounds > 0].max(initial=0.0)))
@@ -74,36 +76,9 @@ class AgentPrograms:
         prices = np.maximum(outcome.row_duals[: self.bounds.size], 0.0) / self.bounds
         pays = np.maximum(-outcome.row_duals[self.bounds.size :], 0.0) / size
         level = begin + speed * t
-        paid = pays * np.maximum(level, 1e-9 * self.reach)
+        paid = pays * np.maximum(level, SETTINGS.least_paid * self.reach)
         gap = max(float(prices @ self.program.bounds - pays @ level), ROUNDING * float(paid.sum()))
         with np.errstate(divide="ignore", invalid="ignore"):
             could = np.where(rising & (paid > 0), gap / paid, np.inf)
-        stopped = rising & (could <= max(_SETTLED, float(could[rising].min())))
+        stopped = rising & (could <= max(SETTINGS.settled_agent, float(could[rising].min())))
         return AgentLevel(t, y * self.scale, prices, pays, stopped)
-
-    def _outcome(self, matrix: sp.csr_array, begin: FloatArray) -> Outcome:
-        """Run the LP, which always has a solution; where HiGHS misses it, from no basis, and then with starts that are relaxed a little."""
-        columns = self.scale.size
-        outcome: Outcome | None = None
-        for slack, basis in ((0.0, self.basis), (0.0, None), (_RELAXED, None)):
-            model = HighsModel(
-                np.append(np.zeros(columns), 1.0),
-                np.zeros(columns + 1),
-                np.append(np.where(self.room, np.inf, 0.0), np.inf),
-                matrix,
-                np.concatenate([np.full(self.bounds.size, -np.inf), begin * (1 - slack)]),
-                np.concatenate([self.upper, np.full(begin.size, np.inf)]),
-                tolerance=FINEST,
-            )
-            if basis is not None:
-                model.basis = basis
-                model.set_options(simplex_strategy=PRIMAL_SIMPLEX)
-            outcome = model.run(self.deadline.left)
-            if outcome.status is Status.OPTIMAL:
-                outcome = model.refine(outcome, self.deadline.left, of_prices=REFINED)
-                self.basis = model.basis
-            self.programs, self.iterations = self.programs + 1, self.iterations + outcome.iterations
-            if outcome.status in (Status.OPTIMAL, Status.TIME_LIMIT):
-                break
-        assert outcome is not None
-        return solved(outcome, self.deadline, {"levels": []})

@@ -20,12 +20,12 @@ from fairopt.program.guarantees import Floors, amounts_by_shares, ample, complet
 from fairopt.program.promises import Promise, amounts_asked, counted, counted_by_shares, promises_of
 from fairopt.program.tree_filling import Part
 from fairopt.solvers.leximin.levels import Course, LevelGoal, LevelSolver, Proof, Step, bound_of
+from fairopt.solvers.leximin.settings import SETTINGS
 
 __all__ = ["AgentLevel", "AgentLevels", "Keeping", "Solve", "asked_alone", "bounds_of_part", "find_floors"]
 
 log = logging.getLogger(__name__)
 
-_MET = 1e-10  # of the most that is possible: what lacks less is met
 _NOBODY = np.empty(0, np.int64)
 
 
@@ -77,7 +77,7 @@ def find_floors(program: Any, goal: TreeFilling, x: Any, doubtful: set[int], fil
         The owners of guarantees that may not hold the most that they could hold alone.
     """
     looking = _Looking(program, goal, promises_of(goal), fill, agents_of)
-    promises, tolerance = looking.promises, 0 if looking.exact else _MET
+    promises, tolerance = looking.promises, 0 if looking.exact else SETTINGS.met
     of_doubtful = [k for k, promise in enumerate(promises) if promise.owner in doubtful]
     most = {k: looking.amount(k, large=False) for k in of_doubtful}
     behind = [promises[k].name for k in of_doubtful if counted(program, goal, promises[k], x) < most[k] * (1 - tolerance)]
@@ -170,7 +170,7 @@ def _meet_together(
                 settled = [k for k in rising if level.stopped[first + k]]
                 stages.append(Stage(level.t, _NOBODY, np.concatenate([level.prices, level.pays]), above, np.array(settled, np.int64)))
             for k in settled:
-                value[k] = caps[k] if at_most else level.t if exact else level.t * (1 - DIGITS) if level.t > _MET else zero
+                value[k] = caps[k] if at_most else level.t if exact else level.t * (1 - DIGITS) if level.t > SETTINGS.met else zero
             rising = [k for k in rising if k not in settled]
     return value, tuple(stages)
 

@@ -37,6 +37,14 @@ class Settings:
     rounds_of_full: int = 4  # in which limits that the polished point exceeds join the full ones, in trees
     numbers_of_tree: int = 20_000_000  # rates of all users at all levels, up to which a tree is polished
 
+    # Programs of agents (agent_rows, agents, floors).
+    relaxed: tuple[float, ...] = (1e-10, 1e-9, 1e-8)  # parts of what agents begin with by which it is relaxed where HiGHS finds no point
+    settled_agent: float = 1e-9  # relative: an agent that can rise by less is settled
+    least_of_reach: float = 1e-14  # of what an agent could have: of less, rows have coefficients that HiGHS refuses
+    least_left: float = 1e-3  # of what an agent could have: the unit of t is no smaller where it has nearly all of that
+    least_paid: float = 1e-9  # of what an agent could have: what it pays counts for as much where it has less
+    met: float = 1e-10  # of the most that a guarantee could hold: what lacks less is met
+
     # Programs with rules (ruled).
     clearly_paying: float = 1e-3  # part of what users who rise pay on average: who pays less is settled by a later program
     excess: float = 1e-10  # part of its level that a user may have beyond it

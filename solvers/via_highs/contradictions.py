@@ -20,10 +20,9 @@ from fairopt.program import LimitKind, Program
 from fairopt.program.rule_limits import rule_of
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_model import HighsModel, solved
+from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["contradiction"]
-
-_FEASIBLE = 1e-9  # excess of all rows together, in units of their largest numbers
 
 
 def contradiction(program: Program, deadline: Deadline) -> list[str]:
@@ -42,14 +41,14 @@ def contradiction(program: Program, deadline: Deadline) -> list[str]:
     size = np.where(size > 0, size, 1.0)
     matrix, right = sp.csr_array(matrix / size[:, None]), limits.bounds / size
     excess, prices = _excess(matrix, right, np.arange(right.size), deadline)
-    if excess <= _FEASIBLE:
+    if excess <= SETTINGS.feasible:
         return []
-    rows = np.flatnonzero(prices > _FEASIBLE * prices.max())
-    if _excess(matrix, right, rows, deadline)[0] <= _FEASIBLE:  # prices of more digits would be needed
+    rows = np.flatnonzero(prices > SETTINGS.feasible * prices.max())
+    if _excess(matrix, right, rows, deadline)[0] <= SETTINGS.feasible:  # prices of more digits would be needed
         rows = np.arange(right.size)
     for row in sorted(rows.tolist(), key=lambda k: limits.kinds[k] == LimitKind.RULE):  # what is no rule is left out first
         fewer = rows[rows != row]
-        if _excess(matrix, right, fewer, deadline)[0] > _FEASIBLE:
+        if _excess(matrix, right, fewer, deadline)[0] > SETTINGS.feasible:
             rows = fewer
     rules = limits.kinds[rows] == LimitKind.RULE
     ordered = [*rows[rules].tolist(), *rows[~rules].tolist()]

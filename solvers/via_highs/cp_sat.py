@@ -23,11 +23,11 @@ from fairopt.processes.streams import on_stderr
 from fairopt.solvers.backend import Status
 from fairopt.solvers.highs_model import Outcome
 from fairopt.solvers.via_highs.integer_program import IntegerProgram
+from fairopt.solvers.via_highs.settings import SETTINGS
 from fairopt.wording import did_you_mean
 
 __all__ = ["CpSat", "checked"]
 
-_LARGEST = 53  # bits of the largest sum of a row
 _OURS = {"mip_rel_gap": "relative_gap_limit", "mip_abs_gap": "absolute_gap_limit"}  # options of HiGHS, and of CP-SAT
 
 
@@ -66,7 +66,7 @@ def _scaled(coefficients: FloatArray, upper: FloatArray) -> float:
     """Return by what a row is multiplied."""
     if np.array_equal(coefficients, np.rint(coefficients)):
         return 1.0
-    return float(2.0 ** np.floor(_LARGEST - np.log2(np.abs(coefficients) @ upper)))
+    return float(2.0 ** np.floor(SETTINGS.bits_of_sums - np.log2(np.abs(coefficients) @ upper)))
 
 
 class CpSat:

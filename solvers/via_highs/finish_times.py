@@ -31,8 +31,6 @@ from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["solve_finish_times"]
 
-_MOST_STEPS = 60  # for a level; four are usual
-_NEAR = 1e-6  # of the whole: a part that does not come nearer to it from there on is rounding
 
 log = logging.getLogger(__name__)
 
@@ -151,7 +149,7 @@ def _next_level(
     """Return whether its prices prove the next level, the course to it, a point of it, and its lead; ``first`` is the first guess."""
     least = needs.least()
     guess, off = max(first, least), np.inf
-    for step in range(_MOST_STEPS):
+    for step in range(SETTINGS.most_steps):
         course = replace(course, rate=needs.at(guess))
         programs.in_units_of(course)
         programs.prepare(course, 1.0)
@@ -162,7 +160,7 @@ def _next_level(
         following = needs.bound(q, left, least)
         log.debug("lead %.12g, part %.15g, next %.12g", guess, point.part, following)
         before, off, reached = off, abs(point.t - 1), point.t >= 1 - SETTINGS.reached
-        stalled = step == _MOST_STEPS - 1 or following == guess or (before <= _NEAR and off >= before / 2)
+        stalled = step == SETTINGS.most_steps - 1 or following == guess or (before <= SETTINGS.near_whole and off >= before / 2)
         if off <= SETTINGS.reached or stalled or (reached and needs.reached_caps(guess).size):
             break
         guess = following

@@ -10,11 +10,9 @@ import scipy.sparse as sp
 from fairopt.instance import FloatArray, IntArray
 from fairopt.solvers.backend import Status
 from fairopt.solvers.highs_model import Outcome
+from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["IntegerProgram"]
-
-_MISSED = 1e-6  # of a row or of a whole number: a point that misses more is none
-_NOTHING = 1e-9  # a smaller difference of two goals is none
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,12 +45,12 @@ class IntegerProgram:
         if x.size != self.cost.size or not np.isfinite(x).all():
             return False
         activity = self.matrix @ x
-        room = _MISSED * np.maximum(1.0, abs(self.matrix) @ np.abs(x))
+        room = SETTINGS.missed * np.maximum(1.0, abs(self.matrix) @ np.abs(x))
         whole = x[self.integral]
         return bool(
             (activity <= self.row_upper + room).all() and (activity >= self.row_lower - room).all()
-            and (x <= self.upper + _MISSED * np.maximum(1.0, np.abs(x))).all() and (x >= self.lower - _MISSED).all()
-            and (np.abs(whole - np.round(whole)) <= _MISSED).all()
+            and (x <= self.upper + SETTINGS.missed * np.maximum(1.0, np.abs(x))).all() and (x >= self.lower - SETTINGS.missed).all()
+            and (np.abs(whole - np.round(whole)) <= SETTINGS.missed).all()
         )  # fmt: skip
 
     def largest(self) -> float:
@@ -71,5 +69,5 @@ class IntegerProgram:
             return Outcome(status, np.empty(0), np.empty(0), np.inf, 0, bound)
         value = float(self.cost @ x)
         above = max(bound - value, 0.0)
-        gap = 0.0 if above <= _NOTHING else above / abs(value) if value else np.inf
+        gap = 0.0 if above <= SETTINGS.same_goal else above / abs(value) if value else np.inf
         return Outcome(status, x, np.empty(0), gap, 0, max(bound, value))

@@ -24,9 +24,6 @@ from fairopt.solvers.via_highs.settings import SETTINGS
 __all__ = ["LevelModel"]
 
 
-_OF_WANTED = 1e-3
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelModel:
     """A HiGHS model and its units. Columns: y, then t'. Rows: limits with a bound of 1 less what is taken, then a row for each member.
@@ -57,7 +54,9 @@ class LevelModel:
         wanted = course.rate * t_unit if cap is None else np.where(course.rising, np.minimum(cap, t_unit), 0.0)
         # A user's unit of level is the order of magnitude of its level if it is settled, else of t.
         level = course.start + np.where(course.rising, wanted, 0.0)
-        level = np.where(course.rising, np.maximum(level, _OF_WANTED * wanted), level)  # a start below 0 may cancel what is wanted
+        level = np.where(
+            course.rising, np.maximum(level, SETTINGS.least_of_wanted * wanted), level
+        )  # a start below 0 may cancel what is wanted
         level = np.where(course.rising & (level > 0), np.minimum(problem.reach, level), level)
         unit = np.where(level > 0, level, np.where(problem.reach > 0, problem.reach, 1.0) if course.start.any() else 1.0)
         # Tasks per unit of a column: in these units neither its use of a limit nor its part of the user's level exceeds 1.

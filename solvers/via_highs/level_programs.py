@@ -5,9 +5,9 @@ Settling a user takes t' out of its row and raises the row's bound: the last poi
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import ROUNDING
 from fairopt.program import Program, Stage
 from fairopt.solvers.backend import Deadline, Status, final_levels
-from fairopt.solvers.highs_model import DUAL_SIMPLEX, PRIMAL_SIMPLEX, Outcome, solved
+from fairopt.solvers.highs_model import DUAL_SIMPLEX, PRIMAL_SIMPLEX, Outcome, first_solved, solved
 from fairopt.solvers.leximin.levels import Course, Proof
 from fairopt.solvers.via_highs.faces import closed_columns, narrowed
 from fairopt.solvers.via_highs.level_model import LevelModel
@@ -27,8 +27,6 @@ from fairopt.solvers.via_highs.settings import SETTINGS
 from fairopt.solvers.via_highs.starting_basis import greedy_columns
 
 __all__ = ["LevelPrograms"]
-
-log = logging.getLogger(__name__)
 
 # A run of few steps: against degeneracy it needs no perturbed bounds, and no test of factors that are new.
 _FEW_STEPS = {"primal_simplex_bound_perturbation_multiplier": 0.0, "rebuild_refactor_solution_error_tolerance": 0.0}
@@ -243,17 +241,15 @@ class LevelPrograms:
 
     def _attempt(self, course: Course, cap: FloatArray | None, known: Sequence[Stage]) -> Outcome:
         """Run the LP, which always has a solution; where the solver misses it, try larger units and a fresh start."""
-        outcome = self._run()
-        for times, slack, keep in SETTINGS.attempts:
-            if outcome.status in (Status.OPTIMAL, Status.TIME_LIMIT):
-                break
-            log.info("HiGHS: %s; trying again in other units", outcome.status.value)
-            self.slack = slack
-            self._restart(course, self.t_unit * times, cap, self._now.highs.basis if keep else None)
-            outcome = self._run()
+        outcome = first_solved((self._run, *(partial(self._run_anew, course, cap, *attempt) for attempt in SETTINGS.attempts)))
         if outcome.status is Status.OPTIMAL:
             return outcome
         return solved(outcome, self.deadline, final_levels(self.asked or self.problem.program, known))
+
+    def _run_anew(self, course: Course, cap: FloatArray | None, times: float, slack: float, keep: bool) -> Outcome:
+        self.slack = slack
+        self._restart(course, self.t_unit * times, cap, self._now.highs.basis if keep else None)
+        return self._run()
 
     def refined(self, course: Course, outcome: Outcome) -> Point:
         """Return the point of an outcome, refined as long as it violates the LP by more than rounding."""

@@ -17,13 +17,12 @@ from fairopt.errors import NoSolution
 from fairopt.instance.tolerances import ROUNDING
 from fairopt.program import LimitKind, Nested, Program, Solution, Stage
 from fairopt.solvers.backend import Deadline, Status
-from fairopt.solvers.highs_model import FINEST, REFINED, HighsModel, solved
+from fairopt.solvers.highs_model import REFINED, solved
+from fairopt.solvers.leximin.agent_rows import AgentRows
 from fairopt.solvers.leximin.levels import exactly
-from fairopt.solvers.via_highs.settings import SETTINGS
+from fairopt.solvers.leximin.settings import SETTINGS
 
 __all__ = ["solve_nested"]
-
-_RELAXED = (1e-10, 1e-9, 1e-8)  # parts of what settled agents keep, where HiGHS finds nothing feasible
 
 log = logging.getLogger(__name__)
 
@@ -65,26 +64,14 @@ def solve_nested(program: Program, goal: Nested, deadline: Deadline, small: bool
             scale = np.where(largest > 0, np.minimum(size[own] / program.utilities, largest) if small else largest, 1.0)
             use = sp.csr_array(program.limits.matrix * scale) / bounds[:, None]
             rows = sp.csr_array(sp.csr_array(of_agents * scale) / size[:, None])
-            matrix = sp.block_array([[use, None], [rows, sp.csr_array(-(wanted / size)[:, None])]], format="csr")
-            for slack in (0.0, *_RELAXED):  # what settled agents keep may be out of reach by rounding
-                model = HighsModel(
-                    np.append(np.zeros(largest.size), 1.0),
-                    np.zeros(largest.size + 1),
-                    np.append(np.where(largest > 0, np.inf, 0.0), np.inf),
-                    matrix,
-                    np.concatenate([np.full(bounds.size, -np.inf), owed / size * (1 - slack)]),
-                    np.concatenate([upper, np.full(reach.size, np.inf)]),
-                    tolerance=FINEST,
-                )
-                outcome = model.run(deadline.left)
-                if outcome.status in (Status.OPTIMAL, Status.TIME_LIMIT) or not stages:
-                    break
+            lp = AgentRows(use, upper, largest > 0, rows, wanted / size, owed / size)
+            outcome = lp.solve(deadline)
             if outcome.status is Status.INFEASIBLE and ruled.any() and not stages:
                 raise NoSolution("nothing is feasible", {"infeasible": True})
             first = solved(outcome, deadline, _final(program, goal, stages))
-            outcome = model.refine(first, deadline.left)
+            outcome = lp.model.refine(first, deadline.left)
             if outcome.x is first.x:  # all that settled agents keep is out of reach by rounding: refine the prices alone
-                outcome = model.refine(first, deadline.left, factor=1.0, of_prices=REFINED)
+                outcome = lp.model.refine(first, deadline.left, factor=1.0, of_prices=REFINED)
             programs, iterations = programs + 1, iterations + outcome.iterations
             y = np.maximum(outcome.x[:-1], 0.0)
             if not ruled.any():  # else less of y may be infeasible

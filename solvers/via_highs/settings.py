@@ -40,6 +40,7 @@ class Settings:
     unit_off: float = 100.0  # a level this many times larger or smaller than its unit asks for new units
     other_unit: float = 4.0  # the same of what a single user needs at a guess of its finish time
     no_progress: float = 1e-8  # a smaller part of its unit is no level in another unit but none, where users begin with what they have
+    least_of_wanted: float = 1e-3  # part of what a user wants of t that its unit of level has at least: a start below 0 may cancel the rest
     vanishing: float = 1e-6  # a column that can carry only this part of its user's level
     # HiGHS's tolerance, 1e-10, is a large relative error for users with small demands; levels are known to rounding.
     magnified: float = 2.0**14  # factor of all numbers of an LP
@@ -53,7 +54,6 @@ class Settings:
     gaps: float = 1e3  # and so many times the gap of the prices
     proved_gap: float = 1e-9  # prices with a larger gap decide nothing
     free_pair: float = 1e-9  # a pair is free if filling it costs at most this part of all spending
-    settled_agent: float = 1e-9  # relative: an agent of a nested tree that can rise by less is settled
 
     # Sifting: LPs of some pairs (sifting, engine).
     sifted_users: int = 200  # from so many users on,
@@ -81,6 +81,14 @@ class Settings:
     over_with_past: float = 1e-12  # the same with a past: right-hand sides are differences, which have fewer digits
     wrong_price: float = 1e-10  # of the largest price: prices below the negative of this are more than rounding
 
+    # Finish times (finish_times).
+    most_steps: int = 60  # for a level; four are usual
+    near_whole: float = 1e-6  # of the whole: a part that does not come nearer to it from there on is rounding
+
+    # Rules (under_rules, contradictions).
+    something: float = 1e-9  # of what a user could have without rules: less is nothing
+    feasible: float = 1e-9  # excess of all rows together, in units of their largest numbers: less is none
+
     # Trees of queues (tree).
     all_pairs: int = 4_000  # with fewer pairs, the LPs hold all
     cheapest_pairs: int = 3  # of each user to begin with,
@@ -106,6 +114,17 @@ class Settings:
     most_patterns: int = 1_000_000  # that are listed
     most_entries: int = 20_000_000  # numbers in a list of patterns
     random_orders: int = 8  # greedy packings after those by size
+
+    # Programs of whole numbers (integer_program, cp_sat).
+    missed: float = 1e-6  # of a row or of a whole number: a point that misses more is none
+    same_goal: float = 1e-9  # a smaller difference of two goals is none
+    bits_of_sums: int = 53  # of the largest sum of a row, for an engine of whole numbers
+
+    # Alpha-fair whole tasks (whole_alpha_fair).
+    lines: int = 8  # of each user at the start
+    proved_whole: float = 1e-10  # gap, at which rounds end
+    risen: float = 1e-3  # relative: a smaller rise of the least utility is no reason for a round
+    rounds_of_lines: int = 100
 
     # Placement of given tasks (placement).
     pairs_of_milp: int = 2_000  # programs with more are solved as linear ones

@@ -22,10 +22,9 @@ from fairopt.program import Program
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import FINEST, HighsModel
 from fairopt.solvers.leximin.ruled import Scaled, shares_of_users
+from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["able_users"]
-
-_SOMETHING = 1e-9  # of what a user could have without rules
 
 
 def able_users(program: Program, deadline: Deadline | None = None) -> BoolArray:
@@ -58,7 +57,7 @@ def able_users(program: Program, deadline: Deadline | None = None) -> BoolArray:
             raise deadline.passed({})
         if outcome.status is not Status.OPTIMAL:
             break
-        some = outcome.x[width:] > _SOMETHING
+        some = outcome.x[width:] > SETTINGS.something
         if not some.any():
             return able
         able[members[left[some]]] = True

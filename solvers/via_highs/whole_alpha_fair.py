@@ -36,11 +36,6 @@ from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["solve_whole_alpha_fair"]
 
-_LINES = 8  # of each user at the start
-_PROVED = 1e-10  # gap, at which rounds end
-_RISEN = 1e-3  # relative: a smaller rise of the least utility is no reason for a round
-_ROUNDS = 100
-
 
 def solve_whole_alpha_fair(program: Program, goal: AlphaFair, deadline: Deadline, branch_and_cut: Maker = by_highs) -> Solution:
     """Return the best whole tasks.
@@ -87,12 +82,12 @@ class _Search:
             self.everybody = number == len(self.has)
             self._keep(outcome)
         self._rescale()
-        for _ in range(_ROUNDS):
+        for _ in range(SETTINGS.rounds_of_lines):
             before = self._unit_of_goal
             added = self._round()
             gap, coarse = self._gap, self._unit_of_goal < before / 2  # then what is left was below the digits of the round
             risen = self._rescale()
-            if not coarse and (gap <= _PROVED or not (risen or added)):
+            if not coarse and (gap <= SETTINGS.proved_whole or not (risen or added)):
                 break
         return Solution(self.best, gap=gap, iterations=self.iterations, programs_solved=self.runs)
 
@@ -124,13 +119,13 @@ class _Search:
         largest = weights * self._of(self.most)
         if not self.everybody:
             largest = np.maximum(largest, 0.0)
-        needs = (self.value - _PROVED * self._unit_of_goal - (largest.sum() - largest)) / weights
+        needs = (self.value - SETTINGS.proved_whole * self._unit_of_goal - (largest.sum() - largest)) / weights
         wanted = self._utility_of(needs)
         self.poor |= set(users[wanted > self.most[users] * (1 + FITS)].tolist())
         risen = np.clip(wanted, self.least[users], self.most[users])
         multiples = np.ceil(risen / self.unit[users] * (1 - FITS)) * self.unit[users]
         risen = np.where(self.even[users], np.clip(multiples, self.least[users], self.most[users]), risen)
-        rises = bool((risen > self.least[users] * (1 + _RISEN)).any())
+        rises = bool((risen > self.least[users] * (1 + SETTINGS.risen)).any())
         self.least[users] = risen
         return rises
 
@@ -147,7 +142,7 @@ class _Search:
             rows.row({column: worth / least for column, worth in utility.items()} | {has: -(1.0 - FITS)}, lower=0.0)
             gains[n] = rows.column(max(part * self._gain(n, most), 0.0))
             maximise |= {gains[n]: 1.0, has: part * self._g(least)}
-            for at in sorted({*np.geomspace(least, most, _LINES).tolist(), *self.points[n]}):
+            for at in sorted({*np.geomspace(least, most, SETTINGS.lines).tolist(), *self.points[n]}):
                 for slope, value in self._lines(n, min(max(at, least), most)):
                     entries = {column: -part * slope * worth for column, worth in utility.items()}
                     rows.row(entries | {gains[n]: 1.0, has: -part * value}, upper=0.0)
@@ -157,7 +152,11 @@ class _Search:
         added = False
         for n, gain in gains.items():
             at = float(utilities[n])
-            if at > 0 and at not in self.points[n] and outcome.x[gain] > float(weights[n]) / unit * self._gain(n, at) + _PROVED:
+            if (
+                at > 0
+                and at not in self.points[n]
+                and outcome.x[gain] > float(weights[n]) / unit * self._gain(n, at) + SETTINGS.proved_whole
+            ):
                 self.points[n].add(at)
                 added = True
         return added
