@@ -34,25 +34,46 @@ __all__ = ["Budget", "Packed", "pack"]
 _STEPS = 16
 _FEW = 600  # pairs of user and single server, for branch and cut
 _SHORTEST = 0.01  # seconds: less is not worth a start
+_NODES = 100  # of one run of branch and cut, without a time limit,
+_MOST_STEPS = 20_000  # and steps of the simplex method after which no further one starts
 
 
 class Budget:
-    """Seconds that several searches share, and what they took so far.
+    """What several searches share: by default steps, which are the same on every machine; seconds where there is a time limit.
+
+    Attributes
+    ----------
+    seconds : float or None
+        The time limit. Without one, each run of branch and cut ends after 100 nodes, and no further one starts after 20,000 steps of the
+        simplex method.
+    spent : float
+        Seconds of the searches so far.
+    steps : int
+        Steps of the simplex method so far.
 
     >>> budget = Budget(2.0)
     >>> with budget.spending():
-    ...     pass
-    >>> 1.9 < budget.left <= 2.0
-    True
+    ...     budget.steps += 3
+    >>> 1.9 < budget.left() <= 2.0, budget.nodes, Budget().left(), Budget().nodes
+    (True, inf, None, 100)
     """
 
-    def __init__(self, seconds: float = np.inf) -> None:
-        self.seconds, self.spent = seconds, 0.0
+    def __init__(self, seconds: float | None = None) -> None:
+        self.seconds, self.spent, self.steps = seconds, 0.0, 0
 
     @property
-    def left(self) -> float:
-        """Seconds that are left."""
-        return max(self.seconds - self.spent, 0.0)
+    def nodes(self) -> float:
+        """The most nodes of one run of branch and cut."""
+        return _NODES if self.seconds is None else np.inf
+
+    @property
+    def is_spent(self) -> bool:
+        """Is nothing left for a search that may be left out?"""
+        return self.steps >= _MOST_STEPS if self.seconds is None else self.seconds - self.spent <= _SHORTEST
+
+    def left(self, part: float = 1.0, least: float = 0.0) -> float | None:
+        """Return this part of the seconds that are left, at least the part ``least`` of all; None without a time limit."""
+        return None if self.seconds is None else max(part * (self.seconds - self.spent), least * self.seconds, 0.0)
 
     @contextmanager
     def spending(self) -> Iterator[None]:
@@ -192,9 +213,10 @@ def pack(capacity: FloatArray, count: int, demands: FloatArray, tasks: FloatArra
     assert best is not None
     mine = np.flatnonzero(tasks > 0)
     budget = budget or Budget()
-    if best.placed.sum() < tasks.sum() and mine.size * count <= _FEW and budget.left > _SHORTEST:
+    if best.placed.sum() < tasks.sum() and mine.size * count <= _FEW and not budget.is_spent:
         with budget.spending():
-            found = pack_servers(capacity, count, demands[mine], tasks[mine], budget.left / 2)
+            found, steps = pack_servers(capacity, count, demands[mine], tasks[mine], budget.left(0.5), budget.nodes)
+            budget.steps += steps
         if found.sum() > best.placed.sum():
             best = Packed(capacity, count, demands)
             best.place(mine, found)

@@ -41,7 +41,7 @@ from fairopt.wording import did_you_mean, figure, joined, named, plural
 __all__ = ["Group", "Whole", "whole_tasks"]
 
 _FEW = 600  # pairs of user and single server, for one program over all of them
-_LEAST = 0.1  # of the time limit, for each program
+_LEAST = 0.1  # of the time limit, for each program: the rows of queues may ask for the numbers of tasks several times
 _MOST = 5  # names in a sentence
 
 
@@ -125,7 +125,7 @@ class Whole:
         return given(self.instance, self.on_rows(), "rdm")
 
 
-def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None, time_limit: float | None = 2.0) -> Whole:
+def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None, time_limit: float | None = None) -> Whole:
     """Round an allocation to whole tasks, and place them.
 
     Parameters
@@ -134,7 +134,8 @@ def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None, 
     names : mapping, optional
         Name of the group of server rows: rows of one name are in groups of that name, rows of different names never in one group.
     time_limit : float, optional
-        Seconds of the whole search: for the numbers of whole tasks, and for a placement on fewer rows and servers; None: no limit.
+        Seconds of the whole search: for the numbers of whole tasks, and for a placement on fewer rows and servers. By default the search
+        ends after a number of steps, and its answer is the same on every machine.
 
     Raises
     ------
@@ -164,7 +165,7 @@ def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None, 
             )
     groups, small = _grouped(instance, names or {})
     per_user = np.where(instance.zero_demand, 0.0, apart.tasks.sum(axis=1))
-    budget = Budget(np.inf if time_limit is None else time_limit)
+    budget = Budget(time_limit)
     program, placed, packed, together = without_breaking(small, lambda rows: _rounded(small, per_user, rows, budget))
     tasks = np.column_stack([each.placed for each in packed])
     notes = list(_said(instance, per_user, program, tasks))
@@ -195,10 +196,8 @@ def _gained(placed: Placed, pairs: int, budget: Budget, *, best: bool) -> str:
     )
     least = f"; at least {placed.least:,} are needed" if 0 < placed.least < pairs else ""
     more = "" if best else "; perhaps more tasks fit"
-    return (
-        f"the search for fewer pairs of user and row ended after {budget.spent:.1f} s: {gain}{least}{more} "
-        "(placement_time_limit= searches longer)"
-    )
+    end = f"after {budget.spent:.1f} s" if budget.seconds is not None else f"at its limit of {budget.nodes:g} nodes of branch and cut"
+    return f"the search for fewer pairs of user and row ended {end}: {gain}{least}{more} (placement_time_limit= searches longer)"
 
 
 def _rounded(
@@ -210,7 +209,8 @@ def _rounded(
     """
     program = WholePlacement.of(small, per_user, rows)
     with budget.spending():
-        placed = place_whole(program, _seconds(budget))
+        placed = place_whole(program, budget.left(least=_LEAST), budget.nodes)
+        budget.steps += placed.iterations
     wanted = np.zeros((small.n_users, small.n_servers))
     wanted[program.pair_users, program.pair_servers] = placed.x
     aim = np.maximum(wanted.sum(axis=1), program.floors + (0.0 if placed.rounded else program.parts > 0))
@@ -259,11 +259,6 @@ def _grouped(instance: Instance, names: Mapping[str, str]) -> tuple[tuple[Group,
         rules=None,
     )
     return groups, small
-
-
-def _seconds(budget: Budget) -> float | None:
-    """Return what is left of a budget, some of it in any case: the rows of queues may ask for the numbers of tasks several times."""
-    return None if np.isinf(budget.seconds) else max(budget.left, _LEAST * budget.seconds)
 
 
 def _on_single_servers(
@@ -320,18 +315,20 @@ def _together(
 
     At first each user stays on the rows where it is wanted; on others, too, if that would not do.
     """
-    if not instance.counts.any() or instance.n_users * instance.counts.sum() > _FEW:
+    if not instance.counts.any() or instance.n_users * instance.counts.sum() > _FEW or (budget.seconds is None and budget.is_spent):
         return None
     single, row = expand(instance)
     each = WholePlacement.of(single, per_user, [replace(each, servers=each.servers[row]) for each in rows])
     tasks = np.zeros((single.n_users, single.n_servers))
     there = wanted[each.pair_users, row[each.pair_servers]] > 0
     with budget.spending():
-        inside = place_numbers(replace(each, most=np.where(there, each.most, 0.0)), _seconds(budget))
-    tasks[each.pair_users, each.pair_servers] = inside
+        numbers = place_numbers(replace(each, most=np.where(there, each.most, 0.0)), budget.left(least=_LEAST), budget.nodes)
+        budget.steps += numbers.iterations
+    tasks[each.pair_users, each.pair_servers] = numbers.x
     if _worth(program, tasks) < _worth(program, wanted) - FITS:
         with budget.spending():
-            anywhere = place_whole(each, _seconds(budget))
+            anywhere = place_whole(each, budget.left(least=_LEAST), budget.nodes)
+            budget.steps += anywhere.iterations
         others = np.zeros_like(tasks)
         others[each.pair_users, each.pair_servers] = anywhere.x
         tasks = others if _worth(program, others) > _worth(program, tasks) + FITS else tasks

@@ -67,10 +67,11 @@ Borrowed = Annotated[
 ]
 TimeLimit = Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of the exact allocation.")]
 PlacementTimeLimit = Annotated[
-    float,
+    float | None,
     typer.Option(
         metavar="SECONDS",
-        help="Time limit of the search for whole tasks and their placement on few rows and servers.",
+        help="Search this long for whole tasks and their placement on few rows and servers. "
+        "Default: a number of steps, with the same answer on every machine.",
     ),
 ]
 Everything = Annotated[bool, typer.Option("--all", help="Show all users, however many there are.")]
@@ -92,7 +93,7 @@ _NAMED = {
     "resource_name": _pairs("NAME=KEY", _RESOURCE, "--resource-name", "resources"),
     "unit": _pairs("NAME=UNIT", _UNIT, "--unit", "units"),
 }
-_PLACED = {"placement_time_limit": Option(PlacementTimeLimit, 2.0)}
+_PLACED = {"placement_time_limit": Option(PlacementTimeLimit)}
 _LAST = {
     "sharing": Option(Sharing),
     **{name: Option(kind) for name, kind in options_of(Shares).items()},

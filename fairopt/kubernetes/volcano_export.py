@@ -41,7 +41,7 @@ def export_volcano(
     headroom: float | None = None,
     resources: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
-    placement_time_limit: float | None = 2.0,
+    placement_time_limit: float | None = None,
 ) -> Export:
     """Write an allocation as queues of Volcano.
 
@@ -55,7 +55,8 @@ def export_volcano(
         Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...); default: those of the instance or in the names of
         the resources, else cores and GiB. Memory under another name, without a unit, is refused.
     placement_time_limit : float, optional
-        Seconds of the search for whole tasks and for their placement on few rows and servers; None: no limit.
+        Seconds of the search for whole tasks and for their placement on few rows and servers; what it finds then depends on the machine.
+        By default it ends after a number of steps, at the same answer everywhere.
 
     Raises
     ------

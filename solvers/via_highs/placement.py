@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,8 +33,8 @@ class Placed:
         Pairs of the placement from which the search for fewer started.
     least : int
         A number of pairs that no placement of these tasks goes below.
-    seconds : float
-        What the search took.
+    iterations : int
+        Steps of the simplex method that the searches took.
     """
 
     x: FloatArray
@@ -43,23 +42,25 @@ class Placed:
     fewest: bool
     before: int = 0
     least: int = 0
-    seconds: float = 0.0
+    iterations: int = 0
 
 
-def place_whole(program: WholePlacement, time_limit: float | None = None) -> Placed:
+def place_whole(program: WholePlacement, time_limit: float | None = None, nodes: float = SETTINGS.most_nodes) -> Placed:
     """Solve the three goals in their order. Where branch and cut ends before it has proved an answer, the best one found is taken.
 
     The time limit is that of all three; the numbers of tasks, which most programs need a few hundredths of a second for, have a part of it.
-    The linear program of many pairs has a limit of its own.
+    With a time limit the linear program of many pairs has one of its own. ``nodes`` limits each run of branch and cut.
     If no whole point was found in time, that of the linear program is rounded down: the caller fills up.
     """
     if not program.most.size:
         return Placed(np.zeros(0), True, True)
-    started, deadline = time.monotonic(), Deadline(time_limit)
+    deadline = Deadline(time_limit)
     if program.most.size > SETTINGS.pairs_of_milp:
-        return Placed(_divisible(program), False, False, seconds=time.monotonic() - started)
-    x, best = _whole_numbers(program, Deadline(_numbers_limit(time_limit)))
-    pairs, before = _Pairs(program, x), int((x > 0).sum())
+        outcome, x = _divisible(program, deadline)
+        return Placed(x, False, False, iterations=outcome.iterations)
+    numbers = place_numbers(program, None if time_limit is None else SETTINGS.numbers_part * time_limit, nodes)
+    x = numbers.x
+    pairs, before = _Pairs(program, x, nodes), int((x > 0).sum())
     fewest = pairs.run(np.r_[np.zeros(x.size), -np.ones(x.size)], x.size, SETTINGS.search_part * deadline.left, x)
     proved = fewest.status is Status.OPTIMAL
     least_left = (1 - SETTINGS.search_part) * deadline.left  # engines look at the clock from time to time only
@@ -69,27 +70,20 @@ def place_whole(program: WholePlacement, time_limit: float | None = None) -> Pla
     spread = pairs.run(np.r_[-program.servers_per_task, np.zeros(x.size)], int((x > 0).sum()), max(deadline.left, least_left), x)
     x = pairs.better(spread, x)
     least = int((x > 0).sum()) if proved else max(math.ceil(-fewest.bound - 1e-6), 0) if math.isfinite(fewest.bound) else 0
-    return Placed(x, best, proved, before, least, time.monotonic() - started)
+    return Placed(x, numbers.rounded, proved, before, least, numbers.iterations + fewest.iterations + spread.iterations)
 
 
-def place_numbers(program: WholePlacement, time_limit: float | None = None) -> FloatArray:
-    """Solve for the numbers of tasks alone, and return whole tasks of pairs that have them, or the best found in time."""
-    return _whole_numbers(program, Deadline(time_limit))[0]
-
-
-def _numbers_limit(time_limit: float | None) -> float | None:
-    return None if time_limit is None else SETTINGS.numbers_part * time_limit
-
-
-def _whole_numbers(program: WholePlacement, deadline: Deadline) -> tuple[FloatArray, bool]:
-    """Return tasks of pairs, (pairs,), with the best numbers of tasks, and whether they are proved to be."""
-    outcome = _numbers(program, deadline)
-    proved = outcome.status is Status.OPTIMAL
+def place_numbers(program: WholePlacement, time_limit: float | None = None, nodes: float = SETTINGS.most_nodes) -> Placed:
+    """Solve for the numbers of tasks alone, and place the best that were found."""
+    deadline = Deadline(time_limit)
+    outcome = _numbers(program, deadline, nodes)
+    proved, iterations = outcome.status is Status.OPTIMAL, outcome.iterations
     found = np.round(outcome.x[: program.most.size]) if outcome.x.size else np.zeros(program.most.size)
     if not proved:
-        rounded = _divisible(program)
+        divisible, rounded = _divisible(program, deadline)
         found = max(rounded, found, key=lambda x: _worth(program, x))
-    return found, proved
+        iterations += divisible.iterations
+    return Placed(found, proved, False, iterations=iterations)
 
 
 def _worth(program: WholePlacement, x: FloatArray) -> float:
@@ -98,10 +92,17 @@ def _worth(program: WholePlacement, x: FloatArray) -> float:
     return float(program.parts @ (y > program.floors) - (y.size + 1) * np.maximum(program.floors - y, 0.0).sum())
 
 
-def pack_servers(capacity: FloatArray, count: int, demands: FloatArray, tasks: FloatArray, time_limit: float | None = None) -> FloatArray:
+def pack_servers(
+    capacity: FloatArray,
+    count: int,
+    demands: FloatArray,
+    tasks: FloatArray,
+    time_limit: float | None = None,
+    nodes: float = SETTINGS.most_nodes,
+) -> tuple[FloatArray, int]:
     """Place as many of these tasks, (users,), as possible on ``count`` servers of this capacity, (users, servers): branch and cut.
 
-    Where it ends before an answer is proved, the best one found is returned.
+    Where it ends before an answer is proved, the best one found is returned. The second value are the steps of the simplex method.
     """
     users = tasks.size
     used = np.flatnonzero(capacity > 0)
@@ -119,11 +120,15 @@ def pack_servers(capacity: FloatArray, count: int, demands: FloatArray, tasks: F
         np.r_[np.ones(used.size * count), tasks],
         integral=np.arange(size),
     )
-    model.set_options(mip_max_nodes=SETTINGS.most_nodes, mip_abs_gap=0.999)
+    model.set_options(**_most(nodes), mip_abs_gap=0.999)
     outcome = model.run(float("inf") if time_limit is None else time_limit)
-    if not outcome.x.size:
-        return np.zeros((users, count))
-    return np.asarray(np.round(outcome.x).reshape(count, users).T)
+    found = np.round(outcome.x).reshape(count, users).T if outcome.x.size else np.zeros((users, count))
+    return np.asarray(found), outcome.iterations
+
+
+def _most(nodes: float) -> dict[str, object]:
+    """Return the option of HiGHS that limits the nodes of branch and cut; inf: no limit."""
+    return {} if nodes == np.inf else {"mip_max_nodes": int(nodes)}
 
 
 def _scaled(program: WholePlacement) -> tuple[sp.csr_array, FloatArray]:
@@ -141,7 +146,7 @@ def _sums(program: WholePlacement) -> sp.csr_array:
     return sp.csr_array((np.ones(number), (program.pair_users, np.arange(number))), shape=(program.floors.size, number))
 
 
-def _numbers(program: WholePlacement, deadline: Deadline) -> Outcome:
+def _numbers(program: WholePlacement, deadline: Deadline, nodes: float) -> Outcome:
     matrix, upper = _scaled(program)
     pairs, users = upper.size, program.floors.size
     each = sp.eye_array(users, format="csr")
@@ -156,12 +161,12 @@ def _numbers(program: WholePlacement, deadline: Deadline) -> Outcome:
         np.r_[np.ones(matrix.shape[0]), program.floors],
         integral=np.arange(pairs + 2 * users),
     )
-    model.set_options(mip_max_nodes=SETTINGS.most_nodes)
+    model.set_options(**_most(nodes))
     return model.run(deadline.left)
 
 
-def _divisible(program: WholePlacement) -> FloatArray:
-    """Solve the linear program, and round its vertex down."""
+def _divisible(program: WholePlacement, deadline: Deadline) -> tuple[Outcome, FloatArray]:
+    """Solve the linear program, and round its vertex down; with a deadline, which may be over, it has a limit of its own."""
     matrix, upper = _scaled(program)
     pairs, users = upper.size, program.floors.size
     tasks = program.floors + program.parts
@@ -174,15 +179,16 @@ def _divisible(program: WholePlacement) -> FloatArray:
         np.r_[np.full(matrix.shape[0], -np.inf), tasks],
         np.r_[np.ones(matrix.shape[0]), tasks],
     )
-    outcome = model.run(SETTINGS.rounding_s)
-    return np.floor(outcome.x[:pairs] * (1 + FITS) + WRITTEN) if outcome.x.size else np.zeros(pairs)
+    outcome = model.run(float("inf") if deadline.seconds is None else SETTINGS.rounding_s)
+    return outcome, np.floor(outcome.x[:pairs] * (1 + FITS) + WRITTEN) if outcome.x.size else np.zeros(pairs)
 
 
 class _Pairs:
     """The placements of given numbers of tasks, and which pairs they use."""
 
-    def __init__(self, program: WholePlacement, x: FloatArray) -> None:
+    def __init__(self, program: WholePlacement, x: FloatArray, nodes: float) -> None:
         matrix, upper = _scaled(program)
+        self.nodes = nodes
         self.size, sums = upper.size, _sums(program)
         self.tasks = sums @ x
         self.most = np.minimum(upper, self.tasks[program.pair_users])
@@ -213,7 +219,7 @@ class _Pairs:
             np.r_[np.ones(self.limits), self.tasks, np.zeros(self.size), float(pairs)],
             integral=np.arange(2 * self.size),
         )
-        model.set_options(mip_max_nodes=SETTINGS.most_nodes, mip_rel_gap=1e-6)
+        model.set_options(**_most(self.nodes), mip_rel_gap=1e-6)
         model.start_at(np.r_[known, (known > 0).astype(float)])
         return model.run(seconds)
 

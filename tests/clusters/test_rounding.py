@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import time
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from strategies import instances
 import fairopt as fo
 from fairopt.analysis.measures import violations
 from fairopt.analysis.rerun import given
+from fairopt.clusters import packing
 from fairopt.clusters.rounding import whole_tasks
 
 
@@ -191,6 +193,30 @@ def test_a_search_without_a_proof_says_what_it_gained() -> None:
         assert 0 < int(found[1]) < (whole.tasks > 0).sum()
     with pytest.raises(fo.Unsupported, match="placement_time_limit is 0; give a number of seconds > 0"):
         whole_tasks(allocation, time_limit=0)
+
+
+def test_without_a_time_limit_no_clock_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same answer and the same words where each look at the clock is an hour later: on a machine that is very slow."""
+    allocation = hard()
+    first = whole_tasks(allocation)
+    (note,) = [note for note in first.notes if note.startswith("the search for fewer pairs of user and row ended ")]
+    assert re.search(r"ended at its limit of 100 nodes of branch and cut: .*; at least \d+ are needed", note)
+    hours = itertools.count(0.0, 3600.0)
+    monkeypatch.setattr(time, "monotonic", lambda: next(hours))
+    again = whole_tasks(allocation)
+    assert again.tasks.tolist() == first.tasks.tolist()
+    assert again.on_rows().tolist() == first.on_rows().tolist()
+    assert again.notes == first.notes
+
+
+def test_searches_share_their_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """5, 6 and 1 tasks, which only a program over all single servers packs: where the steps are spent it does not start."""
+    instance = fo.Instance([[5, 7], [3, 6]], [[1.5, 1.5], [0.5, 0.5], [2.5, 0.5]], weights=[3, 1, 1], counts=[2, 1])
+    allocation = fo.solve(instance, "drfh")
+    assert whole_tasks(allocation).tasks_per_user.tolist() == [5, 6, 1]
+    monkeypatch.setattr(packing, "_MOST_STEPS", 0)
+    assert whole_tasks(allocation).tasks_per_user.sum() < 12
+    assert whole_tasks(allocation, time_limit=60).tasks_per_user.tolist() == [5, 6, 1]  # seconds are another budget
 
 
 def test_users_stay_on_their_rows_where_one_program_packs_single_servers() -> None:

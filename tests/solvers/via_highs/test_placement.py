@@ -60,7 +60,7 @@ def test_large_tasks_count_on_single_servers() -> None:
 
 def test_servers_are_packed_where_heuristics_fail() -> None:
     """10 and 7 tasks of (8, 16) and (4, 48) on two servers of (64, 256): only as 4 and 4 beside 6 and 3."""
-    packed = pack_servers(np.array([64.0, 256.0]), 2, np.array([[8.0, 16.0], [4.0, 48.0]]), np.array([10.0, 7.0]))
+    packed, _ = pack_servers(np.array([64.0, 256.0]), 2, np.array([[8.0, 16.0], [4.0, 48.0]]), np.array([10.0, 7.0]))
     assert sorted(packed.T.tolist()) == [[4, 4], [6, 3]]
 
 
@@ -80,4 +80,4 @@ def test_a_time_limit_is_of_the_whole_search() -> None:
     assert (program.limits.matrix @ placed.x <= program.limits.bounds * (1 + 1e-9)).all()
     assert (placed.x == np.round(placed.x)).all()
     assert placed.x.sum() > 0
-    assert placed.seconds > 0
+    assert placed.iterations > 0
