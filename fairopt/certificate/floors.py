@@ -8,7 +8,8 @@ so  g = p.b - sum of y (start + rate t) >= 0  bounds by how much t could rise, a
 a column costs less than it is worth, the difference is charged for as much as the column can ever carry, or prices are raised.
 
 *Parts* are a leximin of agents, rank by rank, and so is how far limits are raised. What a node asks for and could hold alone are fillings
-with proofs of their own.
+with proofs of their own. Without floors nothing is asked of undisturbed nodes (`fairopt.program.undisturbed`): the filling that is proved
+shows that they hold the most that they could.
 
 *A level with floors.* For prices p of the limits of completions and phi of their groups, both >= 0,
 
@@ -33,22 +34,23 @@ from fairopt.program.guarantees import Floors, alone_in, ample, completion, most
 from fairopt.program.promises import amounts_asked, counted, counted_by_shares, in_doubt, promises_of
 from fairopt.program.share_limits import ShareLimits
 from fairopt.program.tree_filling import Part
+from fairopt.program.undisturbed import Undisturbed
 
 __all__ = ["CompletionProofs", "promised_gap", "raised_gap"]
 
 _NEVER = float("inf")
 _OF_ALL = 1e-3  # of a guarantee: the measure of amounts that are nothing
 
-TreeGaps = Callable[[Program, TreeFilling, Solution], tuple[float, float]]
+TreeGaps = Callable[[Program, TreeFilling, Solution], tuple[float, float, Undisturbed]]
 
 
 # What is promised ----------------------------------------------------------------------------------------------------------------
 
 
-def promised_gap(program: Program, goal: TreeFilling, solution: Solution, filling_gaps: TreeGaps) -> float:
+def promised_gap(program: Program, goal: TreeFilling, solution: Solution, undisturbed: Undisturbed, filling_gaps: TreeGaps) -> float:
     """Return the residual of what an answer says of guarantees: that all hold the most that they could, or the parts that are floors.
 
-    ``filling_gaps`` proves a filling alone.
+    ``filling_gaps`` proves a filling alone, and has proved the answer, in which these nodes are ``undisturbed``.
     """
     parts = sum(part.guarantees for part in goal.parts)
     if not parts:
@@ -56,7 +58,7 @@ def promised_gap(program: Program, goal: TreeFilling, solution: Solution, fillin
     if len(solution.parts) < parts:
         return _NEVER
     end, promised = solution.parts[parts - 1], solution.promised
-    doubtful = in_doubt(program, goal, end)
+    doubtful = in_doubt(program, goal, end, undisturbed.owners)
     alone = _Alone(program, goal, promised, filling_gaps)
     if promised is None or not promised.promises:
         return _no_floors(program, goal, end, doubtful, alone) if doubtful else 0.0
@@ -97,7 +99,7 @@ class _Alone:
             if found is None or found.x.size != columns.size:
                 self.worst = _NEVER
             else:
-                self.worst = max(self.worst, *self.filling_gaps(alone, alone.goal_as(TreeFilling), found))
+                self.worst = max(self.worst, *self.filling_gaps(alone, alone.goal_as(TreeFilling), found)[:2])
                 self.points[owner, large][columns] = found.x
         return self.points[owner, large]
 

@@ -35,6 +35,7 @@ from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import FITS, NOTHING
 from fairopt.program import LimitKind, Limits, Program, Solution, Stage, TreeFilling
 from fairopt.program.share_limits import ShareLimits
+from fairopt.program.undisturbed import Undisturbed, stop_times
 
 __all__ = ["tree_gaps"]
 
@@ -44,16 +45,18 @@ _OF_ALL = 1e-3  # of it: the measure for those who end with nothing
 
 def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[float, float]:
     """Return the worst optimality and fairness residuals over all levels of all parts, and of what the answer says of guarantees."""
-    optimality, fairness = _filling_gaps(program, goal, solution)
-    return max(optimality, promised_gap(program, goal, solution, _filling_gaps)), fairness
+    optimality, fairness, undisturbed = _filling_gaps(program, goal, solution)
+    return max(optimality, promised_gap(program, goal, solution, undisturbed, _filling_gaps)), fairness
 
 
-def _filling_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[float, float]:
-    """Return the residuals of a filling that keeps the floors that it has."""
+def _filling_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[float, float, Undisturbed]:
+    """Return the residuals of a filling that keeps the floors that it has, and which nodes are undisturbed in it."""
+    undisturbed = Undisturbed.before(goal.tree)
+    refused = (*_NEVER, undisturbed)
     per_level = program.utilities
     most = program.per_user(program.largest() * per_level)
     if len(solution.parts) != len(goal.parts) or len(solution.extra_bounds) not in (0, len(goal.parts)):
-        return _NEVER
+        return refused
     optimality = fairness = 0.0
     promised = solution.promised if solution.promised is not None and solution.promised.promises else None
     completions = None if promised is None else [CompletionProofs(program, goal, promised, everywhere) for everywhere in (False, True)]
@@ -71,7 +74,8 @@ def _filling_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tu
         of_part = program if extra is None else replace(program, limits=Limits.stack([program.limits, extra]))
         limits = of_part.limits
         on_shares = ShareLimits.of(of_part)
-        way = Course(goal, part, shares, program.per_user(of_part.largest() * per_level) > 0, on_shares)
+        able = program.per_user(of_part.largest() * per_level) > 0
+        way = Course(goal, part, shares, able, on_shares)
         levels = program.per_user(x * per_level)
         proofs = RuledProofs(of_part, per_level) if ruled else LevelProofs(of_part, per_level, x, levels, np.zeros(levels.size))
         if known is not None and isinstance(proofs, LevelProofs):
@@ -88,31 +92,33 @@ def _filling_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tu
             change = way.change()
             late = NOTHING * max(change, way.t) if np.isfinite(change) else 0.0
             if not way.t <= stage.value * (1 + NOTHING) or stage.value > change + late or not way.rising[stage.users].all():
-                return _NEVER
+                return refused
             if stage.floors:
                 if completions is None:
-                    return _NEVER
+                    return refused
                 target = way.at(stage.value).users
                 missing, rise = completions[not part.guarantees].of(stage, way.rising, target, way.rate, np.maximum(target, size))
                 optimality, fairness = max(optimality, missing), max(fairness, rise)
             elif stage.prices is None:
                 full = on_shares.left(way.at(stage.value).users) <= FITS * on_shares.bounds
                 if stage.value < change - late or not on_shares.users_of(full)[stage.users].all():
-                    return _NEVER
+                    return refused
             else:
                 missing, rise = _level(proofs, way, stage, size)
                 optimality, fairness = max(optimality, missing), max(fairness, rise)
             way.stop(stage.value, stage.users)
         if way.rising.any():
-            return _NEVER
+            return refused
         shares = way.shares
+        if part.guarantees and not ruled:
+            undisturbed = undisturbed.after(part, on_shares, shares.users, stop_times(stages, able.size), able, FITS)
         if (
             promised is not None
             and completions is not None
             and (number + 1 == len(goal.parts) or part.guarantees != goal.parts[number + 1].guarantees)
         ):
             if len(promised.points) != len(completions):
-                return _NEVER
+                return refused
             point = promised.points[not part.guarantees]
             optimality = max(optimality, completions[not part.guarantees].witness(x, point, shares.users, np.maximum(shares.users, size)))
         closed = bool(((of_part.largest() <= 0) & (program.largest() > 0)).any())  # pairs, by an extra limit of 0, without a price
@@ -128,7 +134,7 @@ def _filling_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tu
     if ruled:  # who rises in the surplus has its share on the course at last
         risen = np.any([part.users & (not part.guarantees) for part in goal.parts], axis=0)
         final = np.where(risen, final, np.minimum(final, shares.users))
-    return max(optimality, _distance(final, shares.users, size)), fairness
+    return max(optimality, _distance(final, shares.users, size)), fairness, undisturbed
 
 
 def _level(proofs: LevelProofs | RuledProofs, way: Course, stage: Stage, least: FloatArray) -> tuple[float, float]:

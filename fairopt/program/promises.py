@@ -7,7 +7,7 @@ from their shares, and is never more than what they hold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,10 +110,10 @@ def amounts_asked(
     return asks, most, units_of(program, goal, promises, asks)
 
 
-def in_doubt(program: Program | ExactProgram, goal: TreeFilling, x: Any) -> set[int]:
+def in_doubt(program: Program | ExactProgram, goal: TreeFilling, x: Any, undisturbed: Collection[int] = ()) -> set[int]:
     """Return the owners of guarantees of which it must be asked whether they hold as much at x, (pairs,), as they could hold alone.
 
-    The others hold all of it, or all tasks of the users who could hold more.
+    The others hold all of it, or all tasks of the users who could hold more, or are ``undisturbed`` (`fairopt.program.undisturbed`).
     """
     exact = isinstance(program, ExactProgram)
     names: Program = program.program if isinstance(program, ExactProgram) else program
@@ -128,6 +128,7 @@ def in_doubt(program: Program | ExactProgram, goal: TreeFilling, x: Any) -> set[
             lacking = np.flatnonzero([used < bound for used, bound in zip(held, bounds, strict=True)])
         else:
             lacking = np.flatnonzero(part.extra.matrix @ x < part.extra.bounds * (1 - MET))
+        lacking = np.array([k for k in lacking.tolist() if part.owners[k] not in undisturbed], np.int64)
         if not lacking.size:
             continue
         if able is None:

@@ -16,17 +16,22 @@ from fairopt.program import Solution, Stage
 from fairopt.program.guarantees import Floors
 from fairopt.program.promises import in_doubt
 from fairopt.program.tree_filling import Shares, TreeFilling
+from fairopt.program.undisturbed import Undisturbed
 from fairopt.solvers.leximin.floors import Solve, bounds_of_part, find_floors
 
-__all__ = ["Filling"]
+__all__ = ["Filled", "Filling"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Filled:
-    """What some parts have given."""
+class Filled:
+    """What some parts have given: a point, the shares, all levels, and of each part its end and the bounds of its extra limits.
+
+    Which nodes are ``undisturbed`` is not known in fractions, nor under rules.
+    """
 
     x: Any
     shares: Shares
+    undisturbed: Undisturbed
     stages: tuple[Stage, ...] = ()
     ends: tuple[Any, ...] = ()
     bounds: tuple[Any, ...] = ()
@@ -53,10 +58,8 @@ class Filling(ABC):
         self.program, self.goal, self.nothing, self.agents_of, self.down_closed = program, goal, nothing, agents_of, down_closed
 
     @abstractmethod
-    def climbed(
-        self, number: int, bounds: Any, x: Any, shares: Shares, stages: tuple[Stage, ...], keeping: Any
-    ) -> tuple[Any, Shares, tuple[Stage, ...]]:
-        """Raise the levels of a part; return the point, the shares and all stages then.
+    def climbed(self, number: int, bounds: Any, before: Filled, keeping: Any) -> Filled:
+        """Raise the levels of a part; return the point, the shares, all stages and the undisturbed nodes then.
 
         Parameters
         ----------
@@ -64,7 +67,7 @@ class Filling(ABC):
             Of the part.
         bounds : array (extra limits,), or None
             Of the extra limits of the part; None: their own.
-        x, shares
+        before : Filled
             Where the part begins.
         keeping
             The floors to keep (`keeping`), or None.
@@ -105,9 +108,9 @@ class Filling(ABC):
         guarantees = range(sum(part.guarantees for part in goal.parts))
         surplus = range(len(guarantees), len(goal.parts))
         start = goal.nothing()
-        begin = _Filled(self.least(self.nothing, start), start)
+        begin = Filled(self.least(self.nothing, start), start, Undisturbed.before(goal.tree))
         done, keeping = self._fill(guarantees, begin), None
-        if guarantees and compare and (doubtful := in_doubt(program, goal, done.x)):
+        if guarantees and compare and (doubtful := in_doubt(program, goal, done.x, done.undisturbed.owners)):
             promised = find_floors(program, goal, done.x, doubtful, self.alone, self.agents_of)
             if promised.promises:
                 first = self.keeping(promised, everywhere=False, after=None)
@@ -119,18 +122,15 @@ class Filling(ABC):
         x = self.least(done.x, done.shares)
         return Solution(x, done.stages, parts=done.ends, extra_bounds=done.bounds, raised=done.raised, promised=promised)
 
-    def _fill(self, parts: range, before: _Filled, keeping: Any = None) -> _Filled:
-        """Go on with some parts after what is filled before."""
-        x, shares, stages = before.x, before.shares, before.stages
-        ends, bounds_of, raised = list(before.ends), list(before.bounds), dict(before.raised)
+    def _fill(self, parts: range, done: Filled, keeping: Any = None) -> Filled:
+        """Go on with some parts after what is filled."""
         for number in parts:
             part, bounds = self.goal.parts[number], None
             if (number or not self.down_closed) and part.extra is not None and len(part.extra):
-                users = self.users(shares)
-                bounds, proof, point = bounds_of_part(self.program, self.goal, part, users, x, self.agents_of)
+                users = self.users(done.shares)
+                bounds, proof, point = bounds_of_part(self.program, self.goal, part, users, done.x, self.agents_of)
                 if proof:
-                    raised[number], x = proof, self.exactly(point, users)
-            x, shares, stages = self.climbed(number, bounds, x, shares, stages, keeping)
-            ends.append(x)
-            bounds_of.append(bounds)
-        return _Filled(x, shares, stages, tuple(ends), tuple(bounds_of), raised)
+                    done = replace(done, raised={**done.raised, number: proof}, x=self.exactly(point, users))
+            done = self.climbed(number, bounds, done, keeping)
+            done = replace(done, ends=(*done.ends, done.x), bounds=(*done.bounds, bounds))
+        return done

@@ -15,18 +15,19 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
-from fairopt.instance.tolerances import DIGITS
+from fairopt.instance.tolerances import DIGITS, SAME
 from fairopt.program import Limits, Program, Solution, Stage
 from fairopt.program.agents import AgentProgram
 from fairopt.program.guarantees import Floors, alone_in, ample
 from fairopt.program.promises import Promise
 from fairopt.program.share_limits import ShareLimits
 from fairopt.program.tree_filling import Shares, TreeCourse, TreeFilling
+from fairopt.program.undisturbed import stop_times
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.agents import AgentPrograms
 from fairopt.solvers.leximin.floors import Keeping, Solve, asked_alone
 from fairopt.solvers.leximin.levels import Course, LevelSolver, Step, exactly, raise_levels
-from fairopt.solvers.leximin.parts import Filling
+from fairopt.solvers.leximin.parts import Filled, Filling
 from fairopt.solvers.leximin.settings import SETTINGS
 
 __all__ = ["Begin", "TreeGoal", "promises_alone", "solve_tree", "unit_of_part"]
@@ -172,15 +173,14 @@ class _Tree(Filling):
         """Return x with exactly these shares; x as it is where rules may not allow less."""
         return exactly(self.program, self.program.utilities, x, users) if self._least is None else x
 
-    def climbed(
-        self, number: int, bounds: FloatArray | None, x: FloatArray, shares: Shares, stages: tuple[Stage, ...], keeping: Keeping | None
-    ) -> tuple[FloatArray, Shares, tuple[Stage, ...]]:
+    def climbed(self, number: int, bounds: FloatArray | None, before: Filled, keeping: Keeping | None) -> Filled:
         """Raise the levels of a part by the engine."""
-        program, part = self.program, self.goal.parts[number]
+        program, part, x, stages = self.program, self.goal.parts[number], before.x, before.stages
         extra = part.limits(bounds)
         of_part = program if extra is None else _with_guarantees(program, extra, part.names)
         room = self.most if extra is None else program.per_user(of_part.largest() * program.utilities)
-        way = self.goal.course(part, shares, room > 0, self.most, ShareLimits.of(of_part))
+        limits = ShareLimits.of(of_part)
+        way = self.goal.course(part, before.shares, room > 0, self.most, limits)
         if way.rising.any():
             level_goal = TreeGoal(way, x)
             engine = self.solver_of(of_part, level_goal)
@@ -188,7 +188,11 @@ class _Tree(Filling):
             solver = solver if keeping is None else keeping.solver(level_goal, solver)
             x, course, stages = raise_levels(x, solver, level_goal, self.settle_at, stages, number)
             x = self.exactly(x, course.start)
-        return x, way.shares, stages
+        undisturbed = before.undisturbed
+        if part.guarantees and self.down_closed:
+            stopped = stop_times(stages[len(before.stages) :], room.size)
+            undisturbed = undisturbed.after(part, limits, way.shares.users, stopped, room > 0, 2 * SAME)
+        return replace(before, x=x, shares=way.shares, stages=stages, undisturbed=undisturbed)
 
     def alone(self, program: Program, goal: TreeFilling, owner: int, large: bool) -> tuple[Solution, FloatArray]:
         """Fill one guaranteed node alone, on the pairs of its users."""

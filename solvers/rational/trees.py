@@ -24,7 +24,7 @@ from fairopt.program.guarantees import Floors, ample, completion
 from fairopt.program.tree_filling import Shares, TreeCourse
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.floors import AgentLevel
-from fairopt.solvers.leximin.parts import Filling
+from fairopt.solvers.leximin.parts import Filled, Filling
 from fairopt.solvers.rational.largest import largest
 from fairopt.solvers.rational.level_programs import LevelPrograms
 from fairopt.solvers.rational.levels import exactly, open_users, stopper
@@ -101,20 +101,18 @@ class _Tree(Filling):
         self.iterations, self.programs = self.iterations + found.iterations, self.programs + found.programs_solved
         return found, found.x
 
-    def climbed(
-        self, number: int, bounds: ExactArray | None, x: ExactArray, shares: Shares, stages: tuple[Stage, ...], keeping: _Keeping | None
-    ) -> tuple[ExactArray, Shares, tuple[Stage, ...]]:
+    def climbed(self, number: int, bounds: ExactArray | None, before: Filled, keeping: _Keeping | None) -> Filled:
         """Raise the levels of a part, one program each."""
-        part, so_far = self.goal.parts[number], list(stages)
+        part, so_far, x = self.goal.parts[number], list(before.stages), before.x
         of_part = self.program.during(part, bounds)
-        way = TreeCourse(self.goal, part, shares, part.users & open_users(of_part), np.zeros(0), None)
+        way = TreeCourse(self.goal, part, before.shares, part.users & open_users(of_part), np.zeros(0), None)
         if way.rising.any():
             solver = _levels(of_part, self.deadline, self.check)
             x = self._climb(solver, way, so_far, number, x, keeping)
             self.iterations, self.programs = self.iterations + solver.iterations + solver.pivots, self.programs + solver.programs
             x = self.exactly(x, _rationals(way.shares))
         log.info("%s: %d levels of %d users so far", part.title, len(so_far), len(self.program.program.users))
-        return x, way.shares, tuple(so_far)
+        return replace(before, x=x, shares=way.shares, stages=tuple(so_far))
 
     def _climb(
         self, solver: LevelPrograms, way: TreeCourse, stages: list[Stage], number: int, x: ExactArray, keeping: _Keeping | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from fairopt.program import Solution, Stage, TreeFilling
 from fairopt.program.tree_filling import Shares
 from fairopt.solvers import solve_exactly
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.leximin.parts import Filling
+from fairopt.solvers.leximin.parts import Filled, Filling
 
 NEVER = Deadline(None)
 
@@ -26,13 +27,12 @@ class ByHand(Filling):
         super().__init__(program, goal, np.zeros(program.n_pairs), _no_agents, down_closed=down_closed)
         self.began: list[tuple[int, Any, list[float]]] = []
 
-    def climbed(
-        self, number: int, bounds: Any, x: FloatArray, shares: Shares, stages: tuple[Stage, ...], keeping: Any
-    ) -> tuple[FloatArray, Shares, tuple[Stage, ...]]:
+    def climbed(self, number: int, bounds: Any, before: Filled, keeping: Any) -> Filled:
         """One more task on every pair."""
         assert keeping is None
-        self.began.append((number, None if bounds is None else bounds.tolist(), x.tolist()))
-        return x + 1, Shares(shares.users + 1, shares.nodes), (*stages, Stage(float(number), np.empty(0, np.int64), None, number))
+        self.began.append((number, None if bounds is None else bounds.tolist(), before.x.tolist()))
+        stages = (*before.stages, Stage(float(number), np.empty(0, np.int64), None, number))
+        return replace(before, x=before.x + 1, shares=Shares(before.shares.users + 1, before.shares.nodes), stages=stages)
 
     def alone(self, program: Any, goal: TreeFilling, owner: int, large: bool) -> tuple[Solution, Any]:
         """Nothing is in doubt."""
