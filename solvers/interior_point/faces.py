@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
-from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.solvers.interior_point.path import Face, LevelCertificate, LevelPath
 from fairopt.solvers.leximin.levels import Course
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
@@ -77,9 +77,13 @@ class Faces:
         # Users who have nothing and do not rise are on no path: close their pairs at limits that are full.
         others = self.open.copy()
         others[self.pair] = False
-        shut = others & ((self.scaled.A > 0) & full[:, self.scaled.server]).any(axis=0)
-        shut |= others & (self.scaled.across.T @ full[:, self.scaled.n_servers :].ravel().astype(float) > 0)
+        server, n = self.scaled.server, self.scaled.n_servers
+        near = np.flatnonzero(others & np.asarray(full[:, :n].any(axis=0))[server])
+        shut = near[np.asarray(((self.scaled.A[:, near] > 0) & full[:, server[near]]).any(axis=0))]
         self.open[shut], self.x[shut] = False, 0.0
+        if self.scaled.across.shape[0]:
+            shut = others & (self.scaled.across.T @ full[:, n:].ravel().astype(float) > 0)
+            self.open[shut], self.x[shut] = False, 0.0
         # A user with an exact level and one open pair is determined.
         scaled, user = self.scaled, self.scaled.user
         one = self.tight & (np.bincount(user[self.open], minlength=scaled.n_users) == 1)
@@ -98,7 +102,7 @@ class Faces:
         rising = course.rising if among is None else course.rising & among
         left = np.flatnonzero(there)
         if rising[user[left]].all():
-            return there
+            return np.asarray(there)
         across = scaled.across.tocoo()
         along = there[across.col]
         users = np.append(user[left], user[across.col[along]]).astype(np.int64)
@@ -106,7 +110,24 @@ class Faces:
         number = scaled.n_users + scaled.n_servers + across.shape[0]
         edges = sp.coo_array((np.ones(users.size), (users, scaled.n_users + limits)), shape=(number, number))
         _, group = sp.csgraph.connected_components(edges, directed=False)
-        return there & np.isin(group[user], group[: scaled.n_users][rising])
+        rises = np.zeros(group.size, bool)
+        rises[group[: scaled.n_users][rising]] = True
+        there[left[~rises[group[user[left]]]]] = False
+        return np.asarray(there)
+
+    def _taken(self, servers: IntArray) -> FloatArray:
+        """Return what pairs that are not open take of the limits, (slots, places); of those of servers only at these, 0 elsewhere.
+
+        Open pairs of users who are on no path are not decided yet, or are at other servers.
+        """
+        scaled = self.scaled
+        if scaled.across.shape[0]:
+            return scaled.use(np.where(self.open, 0.0, self.x))
+        here = np.zeros(scaled.n_servers, bool)
+        here[servers] = True
+        pair = np.flatnonzero(here[scaled.server] & ~self.open)
+        server, x = scaled.server[pair], self.x[pair]
+        return np.array([np.bincount(server, weights=row[pair] * x, minlength=scaled.n_servers) for row in scaled.A])
 
     def leave_out_some(self, course: Course) -> bool:
         """Is there a rising user without an open pair?"""
@@ -126,14 +147,12 @@ class Faces:
         self.pair = np.flatnonzero(near)
         self.user, servers = np.unique(scaled.user[self.pair]), np.unique(scaled.server[self.pair])
         self.place = np.append(servers, np.arange(scaled.n_servers, scaled.n_places))
-        part = scaled.part(near)
+        part = scaled.part(self.pair)
         try:
             pairs = lay_out(part, self.arrays)
         except Unsupported:  # a table of another device would be nearly empty
             pairs = lay_out(part, NUMPY)
-        taken = np.where(self.open, 0.0, self.x)  # open pairs of other users are not decided yet, or are at other servers
-        used, needed = scaled.use(taken), part.use(np.ones(part.n_pairs))
-        idle = needed == 0  # limits that no pair of this part uses
-        bounds = np.where(idle, 1.0, 1 - used[:, self.place])
+        idle = part.use(np.ones(part.n_pairs)) == 0  # limits that no pair of this part uses
+        bounds = np.where(idle, 1.0, 1 - self._taken(servers)[:, self.place])
         full = self.full[:, self.place] & ~idle
         return pairs, Face(course.of(self.user), bounds, self.tight[self.user], full, self.x[self.pair], t)

@@ -36,7 +36,6 @@ from fairopt.solvers.large.placing import place
 from fairopt.solvers.large.settings import SETTINGS
 from fairopt.solvers.leximin.levels import Course, NotConverged, Step, Together, exactly, raise_levels, settle_below
 from fairopt.solvers.structure.arrays import NUMPY
-from fairopt.solvers.structure.pairs import lay_out
 from fairopt.solvers.structure.scaling import ScaledProgram
 
 __all__ = ["Region", "regions_of", "solve_in_regions"]
@@ -128,6 +127,7 @@ class _Regions:
         self.of_level = np.full(scaled.n_users, -1)  # at which each user was on a path last
         self.expects_caps = True
         self.steps = self.window = 0
+        self._count()
 
     def step(self, course: Course, stages: Sequence[Stage]) -> Step:
         """Rise to the next level."""
@@ -216,18 +216,25 @@ class _Regions:
             self.of_level[faces.user], self.level, self.last = level, max(self.level, float(reached.level)), None
             if faces.leave_out_some(now):
                 raise NotConverged(f"stopped after level {level}: no open pair is left for a rising user")
+            self._count()
         return now
+
+    def _count(self) -> None:
+        """Count the open pairs of each user, and list the users and servers of those whose users have equations for levels."""
+        faces, user, server = self.faces, self.scaled.user, self.scaled.server
+        self.open_of = np.bincount(user[faces.open], minlength=self.scaled.n_users)
+        tight = np.flatnonzero(faces.open & faces.tight[user])
+        self.tight_pairs = user[tight], server[tight]
 
     def _next(self, course: Course) -> tuple[BoolArray, float]:
         """Return the users of the regions to solve next, (users,), and the highest level to expect; forget regions where nobody rises."""
-        open_, user, server = self.faces.open, self.scaled.user, self.scaled.server
-        pairs = np.bincount(user[open_], minlength=self.scaled.n_users)
+        user, server, pairs = self.scaled.user, self.scaled.server, self.open_of
         while self.regions:
             least = self.regions[0].level
             self.window = sum(region.level <= least * (1 + SETTINGS.same_level) ** 2 for region in self.regions)
             region = self._whole(np.logical_or.reduce([region.servers for region in self.regions[: self.window]]))
-            elsewhere = np.bincount(user[open_ & ~region[server]], minlength=pairs.size) > 0
-            inside = (pairs > 0) & ~elsewhere
+            here = np.bincount(user[self.faces.open & region[server]], minlength=pairs.size)
+            inside = (pairs > 0) & (here == pairs)
             if not (inside & course.rising).any():
                 del self.regions[0]
             elif pairs[inside].sum() > SETTINGS.large * pairs.sum():
@@ -238,8 +245,7 @@ class _Regions:
 
     def _whole(self, region: BoolArray) -> BoolArray:
         """Return a region with all servers of users with equations for levels: full limits are equations, too, about all their users."""
-        pairs = np.flatnonzero(self.faces.open & self.faces.tight[self.scaled.user])
-        user, server = self.scaled.user[pairs], self.scaled.server[pairs]
+        user, server = self.tight_pairs
         while True:
             here = np.bincount(user[region[server]], minlength=self.scaled.n_users) > 0
             wider = region | (np.bincount(server[here[user]], minlength=region.size) > 0)
@@ -290,7 +296,7 @@ class _Regions:
             point = place(part, face.bounds, begin, self.deadline, SETTINGS.nearly)
             self.steps += point.steps
             x = point.x
-        return LevelPath.on(_from(face, x, part), lay_out(part, NUMPY)), from_last
+        return LevelPath.on(_from(face, x, part), pairs), from_last
 
 
 def _from(face: Face, x: FloatArray, part: ScaledProgram) -> Face:

@@ -25,7 +25,7 @@ from fairopt.solvers.structure.arrays import Arrays
 from fairopt.solvers.structure.boundary import length
 from fairopt.solvers.structure.scaling import ScaledProgram
 from fairopt.solvers.structure.settings import SETTINGS
-from fairopt.solvers.structure.user_blocks import BlockMatrix, UserBlocks, same_servers
+from fairopt.solvers.structure.user_blocks import BlockMatrix, UserBlocks, kinds_of
 
 __all__ = ["PairLists", "PairTable", "Pairs", "lay_out"]
 
@@ -367,9 +367,7 @@ class PairLists(Pairs):
         super().__init__(scaled, arrays, scaled.n_pairs)
         self._blocks = None
         if self.across is None and not self._sparse and not self.n_limited and self.n_rows > self.n_slots * self.n_servers:
-            program = scaled.program
-            kind = same_servers(program.pair_users, program.pair_servers, (len(program.users), len(program.servers)))[scaled.member]
-            self._blocks = UserBlocks.of(kind, self._user, self._server, self.n_servers, self.n_slots)
+            self._blocks = UserBlocks.of(kinds_of(scaled.program)[scaled.member], self._user, self._server, self.n_servers, self.n_slots)
 
     def lay(self, values: FloatArray) -> FloatArray:
         """As they are: the scaled program has the eligible pairs alone, too."""

@@ -220,13 +220,17 @@ class ScaledProgram:
         of_servers = [np.bincount(self.server, weights=row * x, minlength=self.n_servers) for row in self.A]
         return np.concatenate([of_servers, (self.across @ x).reshape(self.n_slots, -1)], axis=1)
 
-    def part(self, kept: BoolArray) -> ScaledProgram:
-        """Return the program of some pairs alone, (pairs,), in the same units, with their users and servers numbered anew.
+    def part(self, kept: BoolArray | IntArray) -> ScaledProgram:
+        """Return the program of some pairs alone, in the same units, with their users and servers numbered anew.
+
+        ``kept`` says of all pairs which, or is the positions of these, ascending.
 
         It has no rows of tasks: users with limits on tasks are below their caps.
         """
         before = self.columns
-        users, user = np.unique(self.user[kept], return_inverse=True)
+        own = self.user[kept]
+        new = np.diff(own, prepend=-1) > 0  # pairs are sorted by user
+        users, user = own[new], np.cumsum(new) - 1
         columns = ScaledColumns(before.program, before.columns[kept], before.scale[kept], before.members[users], user)
         place = np.full(self.n_places, -1)
         place[np.searchsorted(before.servers, columns.servers)] = np.arange(columns.servers.size)
@@ -245,7 +249,7 @@ class ScaledProgram:
             task_row=self.task_row[users],
             limited=np.zeros(0, np.int64),
             cap=self.cap[users],
-            across=sp.csr_array(self.across[:, kept]),
+            across=sp.csr_array(self.across[:, kept] if self.across.shape[0] else (0, user.size)),
             G=self.G[:, :, place[: self.n_servers] >= 0],
         )
 

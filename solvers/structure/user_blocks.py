@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.program import Program
 from fairopt.solvers.structure.settings import SETTINGS
 
-__all__ = ["BlockMatrix", "UserBlocks", "same_servers"]
+__all__ = ["BlockMatrix", "UserBlocks", "kinds_of", "same_servers"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,3 +121,10 @@ def same_servers(user: IntArray, server: IntArray, shape: tuple[int, int]) -> In
     there: BoolArray = np.zeros(shape, bool)
     there[user, server] = True
     return np.asarray(np.unique(np.packbits(there, axis=1), axis=0, return_inverse=True)[1]).ravel()
+
+
+def kinds_of(program: Program) -> IntArray:
+    """Number the kinds of users of a program, (users,)."""
+    shape = len(program.users), len(program.servers)
+    kinds: IntArray = program.limits.once("kinds of users", lambda: same_servers(program.pair_users, program.pair_servers, shape))
+    return kinds
