@@ -80,13 +80,20 @@ def _leaves(prefix: str, group: Any) -> list[tuple[str, Any]]:
 
 
 def section(name: str, command: Any) -> str:
-    """Return the section of one command."""
-    arguments = [part for part in command.params if part.param_type_name == "argument"]
-    options = [part for part in command.params if part.param_type_name == "option" and not part.hidden]
+    """Return the section of one command, with its options in the panels of its ``--help``."""
+    parts = [part for part in command.get_params(typer.Context(command)) if not part.hidden and "--help" not in part.opts]
+    arguments = [part for part in parts if part.param_type_name == "argument"]
+    panels: dict[str, list[Any]] = {"Options": []}  # those without a panel come first
+    for part in parts:
+        if part.param_type_name == "option":
+            panels.setdefault(part.rich_help_panel or "Options", []).append(part)
     words = " ".join(_words(argument) for argument in arguments)
     lines = [f"### fairopt {name}", "", _plain(command.help), "", "```text", f"fairopt {name} [OPTIONS] {words}".rstrip(), "```", ""]
-    for part in (*arguments, *options):
-        lines += [f"`{_term(part)}`", f": {_plain(getattr(part, 'help', None)) or 'See above.'}{_default(part)}", ""]
+    for panel, inside in {"": arguments, **panels}.items():
+        if panel and len(panels) > 1 and inside:
+            lines += [f"**{panel}**", ""]
+        for part in inside:
+            lines += [f"`{_term(part)}`", f": {_plain(getattr(part, 'help', None)) or 'See above.'}{_default(part)}", ""]
     if command.epilog:
         lines += [f"Example: `{command.epilog.removeprefix('Example: ')}`", ""]
     return "\n".join(lines)

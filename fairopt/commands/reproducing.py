@@ -15,12 +15,12 @@ from fairopt.commands.crews import Workers
 from fairopt.commands.delivering import as_text, show, write_figure
 from fairopt.commands.options import Json
 from fairopt.commands.outputs import Written
-from fairopt.commands.working import Bar, work
+from fairopt.commands.working import NOTHING, Bar, work
 from fairopt.results import result
 from fairopt.show.blocks import GAP, Block, Note
 from fairopt.show.table import Style, Table, words
 from fairopt.validation import check_number_of_workers
-from fairopt.wording import duration, figure, plural, residual
+from fairopt.wording import duration, figure, joined, plural, residual
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -90,22 +90,22 @@ def reproduce(
     pictures: dict[str, Callable[[], Figure]] = {}
     started = time.perf_counter()
     number = sum(EXPERIMENTS[name].trials(quick) for name in ids or (PAPERS if exact else EXPERIMENTS) if name in EXPERIMENTS)
-    bar = Bar("trials and simulations", number)
-    results = work(
-        "reproducing",
-        lambda: list(
-            run(
-                ids or None,
-                quick=quick,
-                workers=workers,
-                done=bar.advance,
-                data=data,
-                draw=pictures.__setitem__ if plots is not None else None,
-                exact=exact,
-            )
-        ),
-        bar if number else None,
+    bar = Bar("reproducing", number or None)
+    to_run = run(
+        ids or None,
+        quick=quick,
+        workers=workers,
+        done=bar.advance,
+        data=data,
+        draw=pictures.__setitem__ if plots is not None else None,
+        exact=exact,
+        known=lambda row: bar.advance(0, f"{row.id}: {_VERDICTS[row.verdict.value][0].strip(' *')}"),
     )
+    results: list[tuple[Experiment, list[Row]]] = []
+    while (found := work("reproducing", lambda: next(to_run, None), bar, lost=_lost(results))) is not None:
+        results.append(found)
+        if not as_json:
+            show(lambda width: _of_experiment(*results[-1]))
     if plots is not None:
         for name, figure in pictures.items():
             write_figure(figure, plots / f"{name}.png")
@@ -132,27 +132,36 @@ def reproduce(
         }
         typer.echo(as_text(result("reproduce", question, {}, answer)), nl=False)
     else:
-        show(lambda width: _blocks(results, seconds))
+        show(lambda width: _of_all(results, seconds))
     if unexpected:
         raise typer.Exit(1)
 
 
-def _blocks(results: Sequence[tuple[Experiment, list[Row]]], seconds: float) -> Iterator[Block]:
-    """Yield a table for each experiment, the reasons of differences, and a summary."""
-    for experiment, rows in results:
-        yield Note(f" [{experiment.id}]", experiment.title)
-        yield Note(experiment.source, style="soft")
-        verdicts = [_VERDICTS[row.verdict.value] for row in rows]
-        yield Table.of(
-            words("", (row.what for row in rows)),
-            words("published", (() if row.published is None else _nested(row.published) for row in rows)),
-            words("ours", ((*_nested(row.ours, 4), f"± {figure(row.tolerance, 2)}") if row.mean else _nested(row.ours) for row in rows)),
-            words("kind", (row.kind for row in rows)),
-            words("", (word for word, _, _ in verdicts), styles=tuple(style for _, style, _ in verdicts)),
-        )
-        for note in dict.fromkeys(row.note for row in rows if row.note):
-            yield f"* {note}"
-        yield GAP
+def _lost(results: Sequence[tuple[Experiment, list[Row]]]) -> str:
+    """Return what to say where Ctrl-C ends an experiment."""
+    names = joined([experiment.id for experiment, _ in results], 3)
+    return f"the results of {names} are complete; the other experiments have none" if results else NOTHING
+
+
+def _of_experiment(experiment: Experiment, rows: Sequence[Row]) -> Iterator[Block]:
+    """Yield the table of an experiment, and the reasons of differences."""
+    yield Note(f" [{experiment.id}]", experiment.title)
+    yield Note(experiment.source, style="soft")
+    verdicts = [_VERDICTS[row.verdict.value] for row in rows]
+    yield Table.of(
+        words("", (row.what for row in rows)),
+        words("published", (() if row.published is None else _nested(row.published) for row in rows)),
+        words("ours", ((*_nested(row.ours, 4), f"± {figure(row.tolerance, 2)}") if row.mean else _nested(row.ours) for row in rows)),
+        words("kind", (row.kind for row in rows)),
+        words("", (word for word, _, _ in verdicts), styles=tuple(style for _, style, _ in verdicts)),
+    )
+    for note in dict.fromkeys(row.note for row in rows if row.note):
+        yield f"* {note}"
+    yield GAP
+
+
+def _of_all(results: Sequence[tuple[Experiment, list[Row]]], seconds: float) -> Iterator[Block]:
+    """Yield what the results claim, and a summary."""
     if any(row.mean for _, rows in results for row in rows):
         yield "±: 99.9 % confidence interval of the difference from the published mean, over random trials."
     yield from _claims([row for _, rows in results for row in rows])

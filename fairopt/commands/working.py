@@ -19,9 +19,11 @@ from fairopt.commands.said import SAID, WRITTEN
 if TYPE_CHECKING:
     from rich.status import Status
 
-__all__ = ["Bar", "work"]
+__all__ = ["NOTHING", "Bar", "work"]
 
 T = TypeVar("T")
+
+NOTHING = "there is no result, and no file was changed"
 
 _LOOK = 0.1  # seconds between two checks for signals
 _PATIENCE = 2.0  # seconds after which a terminal shows progress
@@ -67,11 +69,12 @@ class _Listener(logging.Handler):
             self.status.update(Text(record.getMessage()))
 
 
-def work(what: str, task: Callable[[], T], bar: Bar | None = None, ended: threading.Event | None = None) -> T:
+def work(what: str, task: Callable[[], T], bar: Bar | None = None, ended: threading.Event | None = None, lost: str = NOTHING) -> T:
     """Run a task in a thread of its own, so that Ctrl-C works while an engine computes, and show progress if it takes long.
 
     With ``bar``, it is shown, and the task advances it; otherwise ``what``, and what the engines log. With ``ended``, Ctrl-C and
     SIGTERM (by which batch systems announce that time is up) set it, and the task returns what it has. A second Ctrl-C ends it at once.
+    ``lost`` says what there is after Ctrl-C without it, where no file was written.
     """
     results: list[T] = []
     errors: list[BaseException] = []
@@ -112,7 +115,7 @@ def work(what: str, task: Callable[[], T], bar: Bar | None = None, ended: thread
         if ended is None:
             say(
                 "interrupted",
-                "there is no result, and no file was changed" if not WRITTEN else f"written so far: {', '.join(sorted(WRITTEN))}",
+                lost if not WRITTEN else f"written so far: {', '.join(sorted(WRITTEN))}",
             )
         raise
     finally:

@@ -71,8 +71,9 @@ def reproduce(
     data: Path | None = None,
     draw: Callable[[str, Callable[[], Figure]], object] | None = None,
     exact: bool = False,
+    known: Callable[[Row], object] | None = None,
 ) -> Iterator[tuple[Experiment, list[Row]]]:
-    """Run experiments, one after another.
+    """Run experiments, one after another; each is run when the iterator comes to it.
 
     Parameters
     ----------
@@ -91,6 +92,8 @@ def reproduce(
     exact : bool
         Answer the small examples in fractions: `Row.ours` is text such as "18/5". What has no answer in fractions is in floats, and its
         note says why; random trials and simulations are in floats.
+    known : function of a row, optional
+        Called with each row as soon as it is known.
 
     Raises
     ------
@@ -104,7 +107,13 @@ def reproduce(
     if data is not None and not data.is_dir():
         raise InvalidInstance(f"{data} is no folder; give the one that has the public traces, or none for synthetic ones")
     run = Run(quick, workers, done or (lambda trials: None), data, draw or (lambda name, figure: None), exact)
-    return ((EXPERIMENTS[name], list(EXPERIMENTS[name].rows(run))) for name in chosen)
+    return ((EXPERIMENTS[name], list(_told(EXPERIMENTS[name].rows(run), known or (lambda row: None)))) for name in chosen)
+
+
+def _told(rows: Iterable[Row], known: Callable[[Row], object]) -> Iterator[Row]:
+    for row in rows:
+        known(row)
+        yield row
 
 
 # Small examples: data ------------------------------------------------------------------------------------------------------------

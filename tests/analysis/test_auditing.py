@@ -17,6 +17,7 @@ import fairopt as fo
 from fairopt.analysis import rerun
 from fairopt.analysis.measures import violations
 from fairopt.analysis.properties import pareto
+from fairopt.analysis.rerun import given
 from fairopt.cli import app
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -371,3 +372,14 @@ def test_the_notion_is_named_with_its_options() -> None:
     assert fo.regret(answer).notion == "drfh:only=gpu"
     assert fo.plan(lab, {(lab.users[0], lab.servers[0]): 1}, "drfh:only=gpu").notion == "drfh:only=gpu"
     assert fo.plan(lab, {(lab.users[0], lab.servers[0]): 1}, "drfh").notion == "drfh"
+
+
+@pytest.mark.parametrize("less", [0.0, 1e-12])
+@pytest.mark.parametrize("name", ["max-min", "sharing-incentive", "no-justified-complaints"])
+def test_of_users_who_differ_by_rounding_the_first_is_the_witness(name: str, less: float) -> None:
+    """Two users with one task each, of 8/3 that are theirs; the last digits of the second one do not make it the worst."""
+    pool = fo.Instance([[8]], [[1], [1], [1]], users=["a", "b", "c"], tasks=[8 / 3] * 3)
+    verdict = fo.audit(given(pool, np.array([[1.0], [1.0 - less], [2.5]]), "rdm"))[name]
+    assert verdict.violation == pytest.approx(5 / 3)
+    assert verdict.witness is not None
+    assert verdict.witness.users[0] == "a"

@@ -18,6 +18,7 @@ import pytest
 import typer
 from support.pages import blocks, run_block
 from support.registries import registries_restored
+from typer.testing import CliRunner
 
 import fairopt as fo
 from fairopt.analysis.properties import CHECKS
@@ -140,6 +141,31 @@ def test_a_page_draws_its_pictures(tmp_path: Path) -> None:
         'assert not there, "drawn": drawn',
     ]
     assert [path.name for path in (tmp_path / "page").iterdir()] == ["a.svg"]
+
+
+@pytest.mark.skipif(find_spec("sphinx") is None, reason="Sphinx is not installed: pip install '.[docs]'")
+@pytest.mark.parametrize("name", ["solve", "history", "notions"])
+def test_the_reference_has_the_panels_of_help(name: str) -> None:
+    """In their order, each with its options; where there is one panel, its title says nothing."""
+    group: Any = typer.main.get_command(app)
+    command = group.resolve_command(typer.Context(group), [name])[1]
+    helped = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "200"}).stdout
+    panels = {
+        title.strip(): set(re.findall(r"^│ (?:\*\s+)?(--[\w-]+)", inside, re.MULTILINE)) - {"--help"}
+        for title, inside in re.findall(r"^╭─([^─]+)─+╮\n(.*?)^╰", helped, re.MULTILINE | re.DOTALL)
+    }
+    panels.pop("Arguments", None)
+    written = run_path(str(EXTENSIONS / "commands.py"))["section"](name, command)
+    parts = re.split(r"^\*\*(.*)\*\*$", written, flags=re.MULTILINE)
+    if len(panels) == 1:
+        assert len(parts) == 1
+        assert set(re.findall(r"^`(--[\w-]+)", written, re.MULTILINE)) == panels["Options"]
+    else:
+        listed = {
+            title: set(re.findall(r"^`(--[\w-]+)", inside, re.MULTILINE)) for title, inside in zip(parts[1::2], parts[2::2], strict=True)
+        }
+        assert list(listed) == list(panels)
+        assert listed == panels
 
 
 @pytest.mark.skipif(find_spec("sphinx") is None, reason="Sphinx is not installed: pip install '.[docs]'")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from typer.testing import CliRunner, Result
 
 import fairopt as fo
 from fairopt.cli import app
+from fairopt.commands.reproducing import _lost
 from fairopt.papers import PAPERS, read
 from fairopt.reproduction import reproducing, schedule_trials
 from fairopt.reproduction.reproducing import EXPERIMENTS, Experiment, reproduce
@@ -130,6 +133,42 @@ def test_everything_quick(columns: int, everything: list[tuple[Experiment, list[
     assert all(f"[{name}]" in text for name in EXPERIMENTS)
     assert "interval of the difference from the published mean" in text
     assert "DIFFERS" not in text
+
+
+def test_an_experiment_is_printed_before_the_next_one_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table of one is there when the other begins; Ctrl-C in it says which results there are. JSON is written at the end."""
+    found, printed = list(reproduce(["drf", "bbf"])), list[str]()
+
+    def one_by_one(ids: list[str], **options: Any) -> Iterator[tuple[Experiment, list[Row]]]:
+        for each in found:
+            out: Any = sys.stdout
+            out.flush()
+            printed.append(out.buffer.getvalue().decode())
+            yield each
+
+    monkeypatch.setattr(reproducing, "reproduce", one_by_one)
+    text = run("drf", "bbf").stdout
+    assert printed[0] == ""
+    assert "[drf]" in printed[1]
+    assert "[bbf]" not in printed[1]
+    assert text.startswith(printed[1])
+    assert text.count("[drf]") == text.count("[bbf]") == 1
+    printed.clear()
+    assert [each["name"] for each in json.loads(run("drf", "bbf", "--json").stdout)["experiments"]] == ["drf", "bbf"]
+    assert printed == ["", ""]
+    assert _lost([]) == "there is no result, and no file was changed"
+    assert _lost(found[:1]) == "the results of drf are complete; the other experiments have none"
+
+
+def test_each_row_is_told_as_soon_as_it_is_known() -> None:
+    """One after another, before their experiment ends."""
+    told: list[Row] = []
+    ((_, rows),) = reproduce(["drf"], known=told.append)
+    assert told == rows
+    assert told
+    steps = iter(reproduce(["drf", "bbf"], known=lambda row: told.append(row)))
+    next(steps)
+    assert len(told) == 2 * len(rows)
 
 
 def test_experiments_are_the_papers_with_results_and_the_trials() -> None:

@@ -48,7 +48,7 @@ from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.by_server import work_in_words
 from fairopt.instance.fractions import from_rationals
 from fairopt.instance.shared import within_shared
-from fairopt.instance.tolerances import FITS, WRITTEN
+from fairopt.instance.tolerances import CERTIFIED, FITS, WRITTEN
 from fairopt.models import NOTIONS, Notion
 from fairopt.processes.crew import Crew
 from fairopt.program import LimitKind, Program
@@ -90,6 +90,11 @@ class Case:
     def same(self, relative: float) -> Any:
         """Return the relative difference that counts as none: the given one of floats, 0 of fractions."""
         return relative if self.radius is None else 10 * self.radius
+
+    def first_largest(self, users: IntArray, values: Any) -> int:
+        """Return the first of some users, positions, whose value is the largest; values that differ by rounding are equal."""
+        most = values[users].max()
+        return int(users[values[users] >= most - self.same(CERTIFIED) * abs(most)][0])
 
     def zeros(self, *shape: int) -> Any:
         """Return an array of zeros to be filled."""

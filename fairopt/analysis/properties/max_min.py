@@ -92,9 +92,9 @@ def judge(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
             return holds(name, f"Nobody's {what} can rise without lowering one at or below it: all have the exact ones.")
         return does_not_apply(name, "The allocation exceeds its limits, and nobody has less than the exact allocation gives.")
     ranked, _ = _ranked(case, own, best)
-    n = int(rising[ranked[rising].argmin()])
+    n = case.first_largest(rising, -ranked)
     losing = np.flatnonzero(gain < -case.slack)
-    if (ranked[losing] <= ranked[n]).any():
+    if (ranked[losing] <= ranked[rising].min()).any():
         return does_not_apply(name, "The allocation exceeds its limits, so its shares do not show what could rise.")
     return violated(
         name,
@@ -222,7 +222,7 @@ def _against(case: Case, name: str, share: FloatArray, what: str, tasks: FloatAr
     level = low[k]
     rises = np.flatnonzero(case.part & (ranked[0] <= level * (1 + same)) & (ranked[1] > level * (1 + same)))
     gain = case.values(tasks) - case.value
-    n = int(rises[gain[rises].argmax()])
+    n = case.first_largest(rises, gain)
     statement = (
         f"{_WHOLE}sorted from the smallest, the exact shares are larger at position {k + 1} of {low.size}: {figure(high[k], 6)}, here "
         f"{figure(low[k], 6)}."

@@ -49,7 +49,7 @@ def check(case: Case) -> Verdict:
     complaints = np.flatnonzero(lack > case.slack)
     if not complaints.size:
         return holds(NAME, "Everybody has all its tasks, or its entitlement of a resource that is full.")
-    n = int(complaints[lack[complaints].argmax()])
+    n = case.first_largest(complaints, lack)
     if bound[n].any():
         parts = [
             f"{figure(held[n] * instance.demands[n, j] / capacity[j], 6)} of {instance.resources[j]} (for {figure(entitled[n], 6)} it "

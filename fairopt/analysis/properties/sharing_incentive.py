@@ -53,7 +53,7 @@ def check(case: Case) -> Verdict:
     below = np.flatnonzero(lack > case.slack)
     if not below.size:
         return holds(NAME, "Everyone runs at least what its weighted slice of each server could run.")
-    n = int(below[lack[below].argmax()])
+    n = case.first_largest(below, lack)
     weights = instance.weights
     whose = "by its weights" if weights.ndim == 2 else f"{quotient(weights[n], weights.sum())}, by weight,"
     most = np.argsort(-slices[n], kind="stable")[: int((slices[n] > 0).sum())]
