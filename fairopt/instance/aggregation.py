@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +43,7 @@ from fairopt.instance.limit_merging import limit_keys, merged_limits, moved
 from fairopt.instance.limits import Limit
 from fairopt.instance.queues import Queue, Quota
 
-__all__ = ["Merging", "best_server", "expand", "known_rates", "merge", "number_distinct", "on_rows", "single_servers", "unmerged"]
+__all__ = ["Merging", "alike", "best_server", "expand", "known_rates", "merge", "number_distinct", "on_rows", "single_servers", "unmerged"]
 
 _STEEP = 0.05  # for a smaller alpha, phi^(1/alpha) is too steep to be computed: only users of equal weight merge
 _FAINT = 1e-100  # if some (phi / max phi)^(1/alpha) is smaller, the same: it could not be divided by
@@ -171,24 +172,33 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
         instance.capacities[first_server],
         as_given(instance.demands_by_kind[first_user], instance.kind_of[first_server]),
         weights=weights,
-        eligibility=instance.eligibility[np.ix_(first_user, first_server)],
         counts=counts,
         tasks=np.bincount(user_group, weights=instance.tasks),
-        rates=None if instance.rates_per_server is None else instance.rates_per_server[np.ix_(first_user, first_server)],
         speeds=None if instance.speeds_given is None else instance.speeds_given[np.ix_(first_user, first_server)],
         parallelism=np.bincount(user_group, weights=at_once),
         guarantees=np.bincount(user_group, weights=instance.guarantees),
-        queues=on_rows(instance, first_server[server_group].tolist()),
-        queue_of=[instance.queue_of[n] for n in first_user.tolist()],
-        shared=instance.shared,
-        limits=merged_limits(instance, user_group, server_group, pull),
-        **merged_facts(instance, server_group, user_group),
-        users=[instance.users[n] for n in first_user.tolist()],
-        servers=[instance.servers[i] for i in first_server],
-        units=instance.units,
-        resources=instance.resources,
+        **alike(instance, user_group, server_group, pull),
     )
     return Merging(instance, merged, user_group, server_group, pull / sums[user_group], server_part)
+
+
+def alike(instance: Instance, user_group: IntArray, server_group: IntArray, pull: FloatArray | ExactArray) -> dict[str, Any]:
+    """Return what merged rows have of their first one, or of the whole instance, as arguments of the merged instance."""
+    first_user, first_server = _first(user_group), _first(server_group)
+    there = np.ix_(first_user, first_server)
+    return {
+        "eligibility": instance.eligibility[there],
+        "rates": None if instance.rates_per_server is None else instance.rates_per_server[there],
+        "queues": on_rows(instance, first_server[server_group].tolist()),
+        "queue_of": [instance.queue_of[n] for n in first_user.tolist()],
+        "shared": instance.shared,
+        "limits": merged_limits(instance, user_group, server_group, pull),
+        **merged_facts(instance, server_group, user_group),
+        "users": [instance.users[n] for n in first_user.tolist()],
+        "servers": [instance.servers[i] for i in first_server],
+        "units": instance.units,
+        "resources": instance.resources,
+    }
 
 
 def known_rates(instance: Instance) -> FloatArray | None:

@@ -19,11 +19,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairopt.instance.aggregation import Merging, number_distinct, on_rows, unmerged
-from fairopt.instance.facts import merged_facts
+from fairopt.instance.aggregation import Merging, alike, number_distinct, unmerged
 from fairopt.instance.fractions import ExactArray
 from fairopt.instance.instance import Instance, IntArray
-from fairopt.instance.limit_merging import limit_keys, merged_limits
+from fairopt.instance.limit_merging import limit_keys
 
 __all__ = ["coded", "merge_exactly", "unmerged_exactly"]
 
@@ -85,22 +84,12 @@ def merge_exactly(instance: Instance, pair_data: ExactArray | None = None, by_we
         exact.capacities[first_server],
         exact.demands_on(first_user, first_server),
         weights=weights,
-        eligibility=exact.eligibility[np.ix_(first_user, first_server)],
         counts=counts,
         tasks=_sums(exact.tasks, user_group),
-        rates=None if exact.rates_per_server is None else exact.rates_per_server[np.ix_(first_user, first_server)],
         speeds=exact.speeds_on(first_user, first_server),
         parallelism=_sums(at_once, user_group),
         guarantees=_sums(exact.guarantees, user_group),
-        queues=on_rows(exact, first_server[server_group].tolist()),
-        queue_of=[exact.queue_of[n] for n in first_user.tolist()],
-        shared=exact.shared,
-        limits=merged_limits(exact, user_group, server_group, pull),
-        **merged_facts(exact, server_group, user_group),
-        users=[exact.users[n] for n in first_user.tolist()],
-        servers=[exact.servers[i] for i in first_server],
-        units=exact.units,
-        resources=exact.resources,
+        **alike(exact, user_group, server_group, pull),
     )
     return Merging(instance, merged, user_group, server_group, pull / sums[user_group], exact.counts / of_group)
 

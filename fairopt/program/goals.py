@@ -34,13 +34,10 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Leximin(Objective):
-    """Maximise the smallest U[n] / weights[n], then the second smallest, and so on."""
+class _Levels(Objective):
+    """A goal of levels: of U[n] / weights[n], or of numbers that rise with it."""
 
-    feature: ClassVar = Feature.LEXIMIN
-    has_levels: ClassVar = True
     in_shares: ClassVar = True
-    tasks_are_caps: ClassVar = True
 
     weights: FloatArray
 
@@ -50,7 +47,16 @@ class Leximin(Objective):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FinishTimes(Objective):
+class Leximin(_Levels):
+    """Maximise the smallest U[n] / weights[n], then the second smallest, and so on."""
+
+    feature: ClassVar = Feature.LEXIMIN
+    has_levels: ClassVar = True
+    tasks_are_caps: ClassVar = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FinishTimes(_Levels):
     """Maximise the smallest z[n] / (1 + delay[n] z[n]) with z[n] = U[n] / weights[n], then the second smallest, and so on.
 
     With z[n] the rate of work in parts of the rate alone, and delay[n] the time that has passed in parts of the whole time alone, this is
@@ -58,14 +64,8 @@ class FinishTimes(Objective):
     """
 
     feature: ClassVar = Feature.FINISH_TIMES
-    in_shares: ClassVar = True
 
-    weights: FloatArray
     delay: FloatArray
-
-    def worth(self, utilities: FloatArray, users: IntArray) -> FloatArray:
-        """Return what a task adds to U[n] / weights[n] of its user, (pairs,)."""
-        return np.asarray(utilities / self.weights[users])
 
     def levels(self, utilities: FloatArray) -> FloatArray:
         """Return z / (1 + delay z), (users,)."""
@@ -74,19 +74,12 @@ class FinishTimes(Objective):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Equalize(Objective):
+class Equalize(_Levels):
     """Maximise the common value t of all U[n] / weights[n] = t."""
 
     feature: ClassVar = Feature.EQUALIZE
     has_levels: ClassVar = True
     is_equal: ClassVar = True
-    in_shares: ClassVar = True
-
-    weights: FloatArray
-
-    def worth(self, utilities: FloatArray, users: IntArray) -> FloatArray:
-        """Return what a task adds to the level U[n] / weights[n] of its user, (pairs,)."""
-        return np.asarray(utilities / self.weights[users])
 
     @property
     def feature_of_whole_tasks(self) -> Feature:

@@ -27,6 +27,19 @@ __all__ = ["mean", "of_jobs", "one_scheduler", "several_schedulers", "slowdowns"
 
 _BOUND = 10.0  # seconds, of bounded slowdowns
 _HOUR = 3600.0
+_FORMER = {  # keys of one scheduler until 1.0, and those of its row
+    "kind": "kind",
+    "until": "until_s",
+    "jobs": "jobs",
+    "jobs_finished": "jobs_ended",
+    "tasks": "tasks",
+    "tasks_ended": "tasks_ended",
+    "fits_nowhere": "fits_nowhere",
+    "makespan": "makespan_s",
+    "completion_mean": "mean_completion_s",
+    "completion_median": "median_completion_s",
+    "utilization": "utilization_of",
+}
 
 
 def mean(values: FloatArray) -> float:
@@ -103,33 +116,13 @@ def one_scheduler(found: Simulation) -> dict[str, Any]:
         queues = [{"name": each["queue"], **each} for each in records(found.queues_frame.reset_index())]
     old = {  # until 1.0
         "scheduler": found.scheduler,
-        "kind": found.kind,
-        "until": finite(found.until),
-        "jobs": found.trace.n_jobs,
-        "jobs_finished": jobs["jobs_ended"],
-        "tasks": found.trace.n_tasks,
-        "tasks_ended": float(found.ended.sum()),
-        "fits_nowhere": list(found.fits_nowhere),
-        "makespan": finite(found.makespan),
-        "completion_mean": finite(took["mean_completion_s"]),
-        "completion_median": finite(took["median_completion_s"]),
-        "utilization": row["utilization_of"],
+        **{old: row[key] for old, key in _FORMER.items()},
         "regret": regret,
         "seconds": found.seconds,
     } | row["details"]
-    body = {
-        "complete": found.complete,
-        "not_begun": [],
-        "reference": None,
-        "window_s": None,
-        "schedulers": [row],
-        "users": of_users,
-        "queues": queues,
-        "regret_over_time": regret,
-        "settling": settling,
-        "time_s": found.seconds,
-    }
-    return result("simulate", found.question, found.cluster.units, body | old)
+    return _simulated(
+        found, {"schedulers": [row], "users": of_users, "queues": queues, "regret_over_time": regret, "settling": settling} | old
+    )
 
 
 def several_schedulers(found: SideBySide) -> dict[str, Any]:
@@ -151,20 +144,25 @@ def several_schedulers(found: SideBySide) -> dict[str, Any]:
         rows.append(_row(course.name, **each, **more))
     weight = dict(zip(found.users, found.weights.tolist(), strict=True))
     users = [_user(each["user"], each["scheduler"], each, weight=weight[each["user"]]) for each in records(found.users_frame())]
-    body = {
+    beside = {"not_begun": list(found.not_begun), "reference": found.exact.name, "window_s": found.window}
+    return _simulated(found, beside | {"exact": found.exact.name, "schedulers": rows, "users": users})  # exact: until 1.0
+
+
+def _simulated(found: Simulation | SideBySide, known: dict[str, Any]) -> dict[str, Any]:
+    """Return a result: what is known, and the empty value of what was not measured."""
+    empty = {
         "complete": found.complete,
-        "not_begun": list(found.not_begun),
-        "reference": found.exact.name,
-        "exact": found.exact.name,  # until 1.0
-        "window_s": found.window,
-        "schedulers": rows,
-        "users": users,
+        "not_begun": [],
+        "reference": None,
+        "window_s": None,
+        "schedulers": [],
+        "users": [],
         "queues": [],
         "regret_over_time": None,
         "settling": None,
         "time_s": found.seconds,
     }
-    return result("simulate", found.question, found.cluster.units, body)
+    return result("simulate", found.question, found.cluster.units, empty | known)
 
 
 def study_of_simulations(frame: pd.DataFrame, question: Mapping[str, Any]) -> dict[str, Any]:
