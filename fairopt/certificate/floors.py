@@ -30,8 +30,9 @@ from fairopt.instance import BoolArray, FloatArray, safe_ratio
 from fairopt.instance.tolerances import DIGITS, NOTHING, SAME, TINY
 from fairopt.program import Program, Solution, Stage, TreeFilling
 from fairopt.program.agents import AgentProgram
+from fairopt.program.filled_together import FilledTogether, on_large_servers
 from fairopt.program.guarantees import Floors, alone_in, ample, completion, most_counted, parts_program, raising
-from fairopt.program.promises import amounts_asked, counted, counted_by_shares, in_doubt, promises_of
+from fairopt.program.promises import Promise, amounts_asked, counted, counted_by_shares, in_doubt, promises_of
 from fairopt.program.share_limits import ShareLimits
 from fairopt.program.tree_filling import Part
 from fairopt.program.undisturbed import Undisturbed
@@ -74,11 +75,14 @@ class _Alone:
         self.promises = promises_of(goal)
         self.points: dict[tuple[int, bool], FloatArray] = {}
         self.worst = 0.0
+        self.of_all: FilledTogether | None = None
+        if self.promised.together is not None:
+            self.of_all = self._together(self.promised.together)
 
     def amount(self, k: int, large: bool) -> float:
         """Return the amount of a promise, ``large``: on servers that are large enough."""
         program, goal, promise = self.program, self.goal, self.promises[k]
-        point = self._point(promise.owner, large)
+        point = self._point(promise, large)
         if counted_by_shares(program, goal, promise, point):
             return float(counted(program, goal, promise, point))
         if (k, large) not in self.promised.counted:
@@ -90,8 +94,19 @@ class _Alone:
         self._check_best(agents, np.array(start), best, stage)
         return float(counted(program, goal, promise, best))
 
-    def _point(self, owner: int, large: bool) -> FloatArray:
+    def _together(self, found: Solution) -> FilledTogether | None:
+        """Prove the filling of all guarantees on large servers."""
+        program = on_large_servers(self.program, self.goal)
+        *gaps, undisturbed = self.filling_gaps(program, program.goal_as(TreeFilling), found)
+        self.worst = max(self.worst, *gaps)
+        return FilledTogether(self.program, found.parts, undisturbed.owners) if self.worst < _NEVER else None
+
+    def _point(self, promise: Promise, large: bool) -> FloatArray:
+        owner = promise.owner
         if (owner, large) not in self.points:
+            if self.of_all is not None and (known := self.of_all.point(promise, large)) is not None:
+                self.points[owner, large] = known
+                return known
             alone, columns = alone_in(self.program, self.goal, owner)
             alone = ample(alone, alone.goal_as(TreeFilling)) if large else alone
             found = (self.promised.asked if large else self.promised.alone).get(owner)

@@ -11,6 +11,8 @@
 ``guarantees``       how far guarantees are met together: asks, parts and floors
 ``promises``         what is promised: each guarantee of a resource, and what of it is held
 ``agents``           programs of agents, by which guarantees are met together
+``undisturbed``      guaranteed nodes that a filling fills as it would fill them alone
+``filled_together``  what such nodes would hold alone, from one filling of all
 ``stop_times``       the same as a leximin of stop times, for whole tasks
 ``nested``           the goal of a tree that is fair among queues first
 ``stated_rows``      rows that somebody states by name: `Program.with_limit`

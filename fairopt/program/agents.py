@@ -162,13 +162,14 @@ def limits_of(program: Any) -> tuple[Rows, list[Any]]:
     return [(matrix.indices[low:high].astype(np.int64), data[low:high]) for low, high in spans], bounds.tolist()
 
 
-def extra_rows(program: Any, part: Part) -> tuple[Rows, list[Any]]:
-    """Return the extra limits of a part, in the numbers of a program."""
+def extra_rows(program: Any, part: Part, which: Sequence[int] | None = None) -> tuple[Rows, list[Any]]:
+    """Return the extra limits of a part, or ``which`` of them, in the numbers of a program."""
     extra = part.extra
     assert extra is not None
     if isinstance(program, ExactProgram):
         data, bounds = exact_rows(program.program, extra, program.instance, part.rows)
     else:
         data, bounds = extra.matrix.data, extra.bounds
-    spans = list(zip(extra.matrix.indptr[:-1].tolist(), extra.matrix.indptr[1:].tolist(), strict=True))
-    return [(extra.matrix.indices[low:high].astype(np.int64), data[low:high]) for low, high in spans], bounds.tolist()
+    indices, ends, bounds = extra.matrix.indices, extra.matrix.indptr.tolist(), bounds.tolist()
+    which = range(len(extra)) if which is None else which
+    return [(indices[ends[k] : ends[k + 1]].astype(np.int64), data[ends[k] : ends[k + 1]]) for k in which], [bounds[k] for k in which]

@@ -77,24 +77,24 @@ def most_counted(program: Any, goal: TreeFilling, promise: Promise, shares: Any)
     for (columns, worths), share in zip(list(builder.agents), shares, strict=True):
         if columns.size:
             builder.limit(columns.tolist(), list(worths), share)
-    lacking, total = _shortfalls(builder, program, goal, promise, False)
-    start += [amount for _, _, amount in groups_of(program, goal, promise)]
+    lacking, given = _shortfalls(builder, program, goal, promise, False)
+    start += given
     w = builder.column()
-    builder.limit([*lacking, w], [builder.one] * (len(lacking) + 1), total)
+    builder.limit([*lacking, w], [builder.one] * (len(lacking) + 1), sum(given, builder.one * 0))
     builder.agent([w], [builder.one])
     return builder.done(), [*start, builder.one * 0]
 
 
-def _shortfalls(builder: Builder, program: Any, goal: TreeFilling, promise: Promise, everywhere: bool) -> tuple[list[int], Any]:
-    """Add what a promise may lack of its guarantees, as agents; return the columns, and the guarantee."""
-    lacking, total = list[int](), builder.one * 0
+def _shortfalls(builder: Builder, program: Any, goal: TreeFilling, promise: Promise, everywhere: bool) -> tuple[list[int], list[Any]]:
+    """Add what a promise may lack of its guarantees, as agents; return the columns, and the guarantees."""
+    lacking, given = list[int](), list[Any]()
     for columns, values, guarantee in groups_of(program, goal, promise, everywhere):
         u = builder.column()
         builder.limit([u], [builder.one], guarantee)
         builder.agent([*columns.tolist(), u], [*values.tolist(), builder.one])
         lacking.append(u)
-        total = total + guarantee
-    return lacking, total
+        given.append(guarantee)
+    return lacking, given
 
 
 def caps(program: Any, goal: TreeFilling, promises: Sequence[Promise]) -> Iterator[tuple[IntArray, Any, Any]]:
@@ -131,9 +131,9 @@ def parts_program(program: Any, goal: TreeFilling, promises: Sequence[Promise], 
         builder.limit(columns.tolist(), values.tolist(), most)
     parts = []
     for promise, unit in zip(promises, units, strict=True):
-        lacking, total = _shortfalls(builder, program, goal, promise, False)
-        start += [amount for _, _, amount in groups_of(program, goal, promise)]
-        w = builder.column()
+        lacking, given = _shortfalls(builder, program, goal, promise, False)
+        start += given
+        total, w = sum(given, builder.one * 0), builder.column()
         builder.limit([*lacking, w], [*[builder.one] * len(lacking), unit if unit > 0 else total], total)
         parts.append(w)
     for w in parts:
@@ -152,8 +152,9 @@ def completion(
     for promise, floor in zip(promises, floors, strict=True):
         if not floor > 0:
             continue
-        lacking, total = _shortfalls(builder, program, goal, promise, everywhere)
-        start += [amount for _, _, amount in groups_of(program, goal, promise)]
+        lacking, given = _shortfalls(builder, program, goal, promise, everywhere)
+        start += given
+        total = sum(given, builder.one * 0)
         left = total - floor
         builder.limit(lacking, [builder.one] * len(lacking), left if left > (0 if builder.exact else SAME * total) else left * 0)
     return builder.done(), start
@@ -283,6 +284,8 @@ class Floors:
         and, behind them, what agents pay. None: these promises have their most.
     alone, asked : mappings
         From an owner to the filling of it alone, in the cluster as it is, and on large servers.
+    together : Solution or None
+        The filling of all guarantees on large servers, from which the same is read off (`fairopt.program.filled_together`) where it can be.
     points : tuple of arrays (columns,) or None
         Completions at the end of the guarantees, and at the end of the surplus; None where the allocation itself meets the floors.
     seen : tuple of arrays (pairs,)
@@ -297,6 +300,7 @@ class Floors:
     stages: tuple[Stage, ...] = ()
     alone: dict[int, Solution] = field(default_factory=dict)
     asked: dict[int, Solution] = field(default_factory=dict)
+    together: Solution | None = None
     counted: dict[tuple[int, bool], tuple[Any, Stage]] = field(default_factory=dict)
     points: tuple[Any, ...] = ()
     seen: tuple[Any, ...] = ()

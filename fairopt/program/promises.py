@@ -7,6 +7,7 @@ from their shares, and is never more than what they hold.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -104,9 +105,9 @@ def amounts_asked(
 
     ``amount`` returns what a promise, by its number, holds in the filling of its owner alone, on servers as they are or large ones.
     """
-    several = [sum(other.owner == promise.owner for other in promises) > 1 for promise in promises]
+    of_owner = Counter(promise.owner for promise in promises)
     most = [amount(k, False) for k in range(len(promises))]
-    asks = [amount(k, True) if several[k] else guaranteed(program, goal, promise) for k, promise in enumerate(promises)]
+    asks = [amount(k, True) if of_owner[promise.owner] > 1 else guaranteed(program, goal, promise) for k, promise in enumerate(promises)]
     return asks, most, units_of(program, goal, promises, asks)
 
 
@@ -164,25 +165,20 @@ def _at_task_limits(program: ExactProgram, x: Any) -> BoolArray:
 def groups_of(program: Any, goal: TreeFilling, promise: Promise, everywhere: bool = False) -> Iterator[tuple[IntArray, Any, Any]]:
     """Yield the columns, the coefficients and the guarantee of each group of a promise; ``everywhere``: on all servers instead."""
     part = goal.parts[promise.part]
-    rows, bounds = extra_rows(program, part)
     users = program.program.pair_users if isinstance(program, ExactProgram) else program.pair_users
-    for k in promise.rows:
-        columns, values = rows[k]
+    for (columns, values), bound in zip(*extra_rows(program, part, promise.rows), strict=True):
         keep = promise.users[users[columns]]
         columns, values = columns[keep], values[keep]
-        if everywhere or part.by_work:
-            worth = program.utilities if part.by_work else None
-            need: dict[int, Any] = {}
-            for n, column, value in zip(users[columns].tolist(), columns.tolist(), values.tolist(), strict=True):
-                each = value if worth is None else value / worth[column]
-                need[n] = min(each, need.get(n, each))
-            columns = np.flatnonzero(np.isin(users, list(need))) if everywhere else columns
-            wide = np.empty(columns.size, values.dtype)
-            wide[:] = [
-                need[n] if worth is None else need[n] * worth[p] for p, n in zip(columns.tolist(), users[columns].tolist(), strict=True)
-            ]
-            values = wide
-        yield columns, values, bounds[k]
+        if columns.size and (everywhere or part.by_work):
+            each = values / program.utilities[columns] if part.by_work else values
+            order = np.argsort(users[columns], kind="stable")
+            there, first = np.unique(users[columns][order], return_index=True)
+            need = np.minimum.reduceat(each[order], first)  # of each of these users
+            if everywhere:
+                columns = np.flatnonzero(np.isin(users, there))
+            values = need[np.searchsorted(there, users[columns])]
+            values = values * program.utilities[columns] if part.by_work else values
+        yield columns, values, bound
 
 
 def counted(program: Any, goal: TreeFilling, promise: Promise, x: Any) -> Any:
@@ -191,7 +187,7 @@ def counted(program: Any, goal: TreeFilling, promise: Promise, x: Any) -> Any:
     zero: Any = rational(0) if exact else 0.0
     amount = total = zero
     for columns, values, guarantee in groups_of(program, goal, promise):
-        amount, total = amount + min(sum((values * x[columns]).tolist(), zero), guarantee), total + guarantee
+        amount, total = amount + min((values * x[columns]).sum(initial=zero), guarantee), total + guarantee
     return amount if amount > (0 if exact else NOTHING * total) else zero
 
 
@@ -207,9 +203,9 @@ def counted_by_shares(program: Any, goal: TreeFilling, promise: Promise, x: Any)
     zero: Any = rational(0) if exact else 0.0
     for columns, values, guarantee in groups:
         times[columns] += 1
-        used = sum((values * x[columns]).tolist(), zero)
-        most |= used > guarantee * (1 if exact else 1 + MET)
-    held = np.array([value > 0 for value in x[mine].tolist()], bool)
+        used = (values * x[columns]).sum(initial=zero)
+        most |= bool(used > guarantee * (1 if exact else 1 + MET))
+    held = np.asarray(x[mine] > 0, bool)
     needs = np.isin(names.pair_users, names.pair_users[np.flatnonzero(times)])[mine]
     return not most and bool((times[mine] <= 1).all()) and not (held & needs & (times[mine] == 0)).any()
 
@@ -217,7 +213,7 @@ def counted_by_shares(program: Any, goal: TreeFilling, promise: Promise, x: Any)
 def guaranteed(program: Any, goal: TreeFilling, promise: Promise) -> Any:
     """Return the guarantee of a promise, the sum over its groups."""
     zero: Any = rational(0) if isinstance(program, ExactProgram) else 0.0
-    return sum((amount for _, _, amount in groups_of(program, goal, promise)), zero)
+    return sum(extra_rows(program, goal.parts[promise.part], promise.rows)[1], zero)
 
 
 def units_of(program: Any, goal: TreeFilling, promises: Sequence[Promise], asks: Sequence[Any]) -> list[Any]:

@@ -16,6 +16,7 @@ from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.tolerances import DIGITS, SAME
 from fairopt.program import Program, Solution, Stage, TreeFilling
 from fairopt.program.agents import AgentProgram
+from fairopt.program.filled_together import FilledTogether
 from fairopt.program.guarantees import Floors, amounts_by_shares, ample, completion, most_counted, parts_program, raised_limits, raising
 from fairopt.program.promises import Promise, amounts_asked, counted, counted_by_shares, promises_of
 from fairopt.program.tree_filling import Part
@@ -61,8 +62,16 @@ class AgentLevels(Protocol):
 
 
 Solve = Callable[[AgentProgram], AgentLevels]
-Fill = Callable[[Any, TreeFilling, int, bool], tuple[Solution, Any]]
-"""From a program, its goal, an owner and whether servers are large to the filling of the owner alone, and its point in all columns."""
+
+
+class Fill(Protocol):
+    """What fills guarantees (`fairopt.solvers.leximin.parts`)."""
+
+    def alone(self, program: Any, goal: TreeFilling, owner: int, large: bool) -> tuple[Solution, Any]:
+        """Return the filling of an owner alone, and its point in all columns."""
+
+    def together(self) -> tuple[Solution, FilledTogether] | None:
+        """Return the filling of all guarantees on large servers; None where owners are asked one by one."""
 
 
 # Parts ---------------------------------------------------------------------------------------------------------------------------
@@ -78,17 +87,19 @@ def find_floors(program: Any, goal: TreeFilling, x: Any, doubtful: set[int], fil
     """
     looking = _Looking(program, goal, promises_of(goal), fill, agents_of)
     promises, tolerance = looking.promises, 0 if looking.exact else SETTINGS.met
+    if len(doubtful) > 1:
+        looking.fill_together()
     of_doubtful = [k for k, promise in enumerate(promises) if promise.owner in doubtful]
     most = {k: looking.amount(k, large=False) for k in of_doubtful}
     behind = [promises[k].name for k in of_doubtful if counted(program, goal, promises[k], x) < most[k] * (1 - tolerance)]
     if not behind:
-        return Floors(alone=looking.alone[False], counted=looking.counted, seen=looking.seen)
+        return Floors(alone=looking.alone[False], counted=looking.counted, together=looking.together, seen=looking.seen)
     log.info("%d guarantees hold less than they could alone; looking for how far they are met together", len(behind))
     asks, all_most, units = looking.asked()
     parts, stages = _meet_together(program, goal, promises, units, all_most, agents_of)
     alone, asked = looking.alone[False], looking.alone[True]
     of_all = tuple(asks), tuple(all_most), tuple(units), tuple(parts)
-    return Floors(promises, *of_all, stages, alone, asked, looking.counted, seen=looking.seen)
+    return Floors(promises, *of_all, stages, alone, asked, looking.together, looking.counted, seen=looking.seen)
 
 
 def asked_alone(program: Any, goal: TreeFilling, fill: Fill, agents_of: Solve) -> tuple[tuple[Promise, ...], list[Any], list[Any]]:
@@ -105,7 +116,7 @@ class _Looking:
     ----------
     alone : mapping
         From whether servers are large to the fillings, by owner.
-    counted : mapping
+    counted, together
         As in `Floors`.
     """
 
@@ -115,6 +126,13 @@ class _Looking:
         self.alone: dict[bool, dict[int, Solution]] = {False: {}, True: {}}
         self.points: dict[tuple[int, bool], Any] = {}
         self.counted: dict[tuple[int, bool], tuple[Any, Stage]] = {}
+        self.together: Solution | None = None
+        self.of_all: FilledTogether | None = None
+
+    def fill_together(self) -> None:
+        """Fill all guarantees on large servers, if that is known and not done yet."""
+        if self.together is None and (found := self.fill.together()) is not None:
+            self.together, self.of_all = found
 
     @property
     def seen(self) -> tuple[Any, ...]:
@@ -126,8 +144,11 @@ class _Looking:
         """Return the amount of a promise in the filling of its owner alone."""
         promise, program, goal = self.promises[k], self.program, self.goal
         owner = promise.owner
-        if owner not in self.alone[large]:
-            self.alone[large][owner], self.points[owner, large] = self.fill(program, goal, owner, large)
+        if (owner, large) not in self.points:
+            known = None if self.of_all is None else self.of_all.point(promise, large)
+            if known is None:
+                self.alone[large][owner], known = self.fill.alone(program, goal, owner, large)
+            self.points[owner, large] = known
         point = self.points[owner, large]
         if counted_by_shares(program, goal, promise, point):
             return counted(program, goal, promise, point)
@@ -137,6 +158,7 @@ class _Looking:
 
     def asked(self) -> tuple[list[Any], list[Any], list[Any]]:
         """Return what promises ask for, the most that they could hold, and their units."""
+        self.fill_together()
         return amounts_asked(self.program, self.goal, self.promises, self.amount)
 
     def _most_counted(self, promise: Promise, point: Any, large: bool) -> tuple[Any, Stage]:

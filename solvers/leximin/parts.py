@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fairopt.program import Solution, Stage
+from fairopt.program.filled_together import FilledTogether
 from fairopt.program.guarantees import Floors
 from fairopt.program.promises import in_doubt
 from fairopt.program.tree_filling import Shares, TreeFilling
@@ -36,6 +37,11 @@ class Filled:
     ends: tuple[Any, ...] = ()
     bounds: tuple[Any, ...] = ()
     raised: Mapping[int, tuple[Stage, ...]] = field(default_factory=dict)
+
+    def solution(self, x: Any = None, promised: Floors | None = None) -> Solution:
+        """Return it as a solution; ``x``: with this point instead of the last one."""
+        x = self.x if x is None else x
+        return Solution(x, self.stages, parts=self.ends, extra_bounds=self.bounds, raised=self.raised, promised=promised)
 
 
 class Filling(ABC):
@@ -77,6 +83,10 @@ class Filling(ABC):
     def alone(self, program: Any, goal: TreeFilling, owner: int, large: bool) -> tuple[Solution, Any]:
         """Fill one guaranteed node alone, with ``large`` on servers that are large enough; return its point over all pairs, too."""
 
+    def together(self) -> tuple[Solution, FilledTogether] | None:
+        """Fill all guarantees on large servers; None where nodes are asked one by one."""
+        return None
+
     @abstractmethod
     def keeping(self, promised: Floors, *, everywhere: bool, after: Any) -> Any:
         """Return floors to keep, with the ``point`` of their last completion.
@@ -107,20 +117,23 @@ class Filling(ABC):
         program, goal, promised = self.program, self.goal, None
         guarantees = range(sum(part.guarantees for part in goal.parts))
         surplus = range(len(guarantees), len(goal.parts))
-        start = goal.nothing()
-        begin = Filled(self.least(self.nothing, start), start, Undisturbed.before(goal.tree))
-        done, keeping = self._fill(guarantees, begin), None
+        done, keeping = self.guaranteed(), None
         if guarantees and compare and (doubtful := in_doubt(program, goal, done.x, done.undisturbed.owners)):
-            promised = find_floors(program, goal, done.x, doubtful, self.alone, self.agents_of)
+            promised = find_floors(program, goal, done.x, doubtful, self, self.agents_of)
             if promised.promises:
                 first = self.keeping(promised, everywhere=False, after=None)
-                done = self._fill(guarantees, begin, first)
+                done = self.guaranteed(first)
                 keeping = self.keeping(promised, everywhere=True, after=first)
         done = self._fill(surplus, done, keeping)
         if promised is not None and keeping is not None:
             promised = replace(promised, points=(first.point, keeping.point))
-        x = self.least(done.x, done.shares)
-        return Solution(x, done.stages, parts=done.ends, extra_bounds=done.bounds, raised=done.raised, promised=promised)
+        return done.solution(self.least(done.x, done.shares), promised)
+
+    def guaranteed(self, keeping: Any = None) -> Filled:
+        """Fill the guarantees, and keep these floors."""
+        start = self.goal.nothing()
+        begin = Filled(self.least(self.nothing, start), start, Undisturbed.before(self.goal.tree))
+        return self._fill(range(sum(part.guarantees for part in self.goal.parts)), begin, keeping)
 
     def _fill(self, parts: range, done: Filled, keeping: Any = None) -> Filled:
         """Go on with some parts after what is filled."""

@@ -18,6 +18,7 @@ from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tolerances import DIGITS, SAME
 from fairopt.program import Limits, Program, Solution, Stage
 from fairopt.program.agents import AgentProgram
+from fairopt.program.filled_together import FilledTogether, even_slices, on_large_servers
 from fairopt.program.guarantees import Floors, alone_in, ample
 from fairopt.program.promises import Promise
 from fairopt.program.share_limits import ShareLimits
@@ -138,7 +139,7 @@ def promises_alone(
     def agents_of(of_agents: AgentProgram) -> AgentPrograms:
         return AgentPrograms(of_agents, deadline)
 
-    return asked_alone(program, goal, _Tree(program, goal, begin, settle_at, agents_of, None).alone, agents_of)
+    return asked_alone(program, goal, _Tree(program, goal, begin, settle_at, agents_of, None), agents_of)
 
 
 class _Tree(Filling):
@@ -198,10 +199,20 @@ class _Tree(Filling):
         """Fill one guaranteed node alone, on the pairs of its users."""
         alone, columns = alone_in(program, goal, owner)
         alone = ample(alone, alone.goal_as(TreeFilling)) if large else alone
-        found = _Tree(alone, alone.goal_as(TreeFilling), self.begin, self.settle_at, self.agents_of, self._least).solve(compare=False)
+        found = self._of(alone).solve(compare=False)
         point = np.zeros(program.n_pairs)
         point[columns] = found.x
         return found, point
+
+    def together(self) -> tuple[Solution, FilledTogether] | None:
+        """Fill all guarantees on large servers."""
+        if not self.down_closed:
+            return None
+        filled = self._of(on_large_servers(self.program, self.goal)).guaranteed()
+        return filled.solution(), FilledTogether(self.program, filled.ends, filled.undisturbed.owners)
+
+    def _of(self, program: Program) -> _Tree:
+        return _Tree(program, program.goal_as(TreeFilling), self.begin, self.settle_at, self.agents_of, self._least)
 
 
 class _Ahead:
@@ -216,7 +227,7 @@ class _Ahead:
     def __init__(self, program: Program, goal: TreeGoal, engine: LevelSolver) -> None:
         self.program, self.goal, self.engine = program, goal, engine
         self.shares: FloatArray | None = program.per_user(goal.x * program.utilities)
-        self.even = _slices(program, program.largest())
+        self.even = even_slices(program, program.largest())
         limits = goal.way.limits
         assert limits is not None
         self.matrix, self.bounds = limits.others.matrix, limits.others.bounds  # the course knows that shares are within limits on them
@@ -273,17 +284,11 @@ class _Ahead:
         for _ in range(SETTINGS.rounds_of_guess):
             left = np.maximum(self.bounds - self.matrix @ x, 0.0)
             room = np.minimum.reduceat(left[self.by_pair.indices] / self.by_pair.data, self.by_pair.indptr[:-1])
-            slices = _slices(program, room)
+            slices = even_slices(program, room)
             if (program.per_user(slices)[lacks > 0] == 0).any():
                 return None
             x = x + slices * lacks[users] / SETTINGS.rounds_of_guess
         return x if (self.matrix @ x <= self.bounds).all() else None
-
-
-def _slices(program: Program, room: FloatArray) -> FloatArray:
-    """Return x for a share of 1, divided over the servers of each user by the ``room`` of its pairs, (pairs,)."""
-    most = program.per_user(room * program.utilities)[program.pair_users]
-    return np.divide(room, most, out=np.zeros(room.size), where=most > 0)
 
 
 def _with_guarantees(program: Program, extra: Limits, names: tuple[str, ...]) -> Program:

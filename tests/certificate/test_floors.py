@@ -53,7 +53,7 @@ def wrong(promised: Floors) -> list[Floors | None]:
         replace(promised, parts=parts),
         replace(promised, stages=promised.stages[:1]),
         replace(promised, stages=()),
-        replace(promised, alone={}),
+        replace(promised, alone={}, together=None),
     ]
 
 
@@ -75,6 +75,18 @@ def test_wrong_floors_are_refused(number: int) -> None:
     exact, answer, floors = in_fractions()
     with pytest.raises(fo.CertificateError):
         prove(exact, replace(answer, promised=wrong(floors)[number]))
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_a_wrong_filling_of_all_guarantees_is_refused(number: int) -> None:
+    """A and B ask for 4 each on large servers. Half of that, levels that are missing, and no ends of parts are no such filling."""
+    program, found, promised = in_floats()
+    together = promised.together
+    assert together is not None
+    assert together.parts[-1].sum() == pytest.approx(8)
+    halves = tuple(part / 2 for part in together.parts)
+    wrong = (replace(together, parts=halves, x=halves[-1]), replace(together, stages=together.stages[:1]), replace(together, parts=()))
+    assert certify(program, replace(found, promised=replace(promised, together=wrong[number]))).worst > 1e-3
 
 
 @pytest.mark.parametrize("factor", [0.5, 2.0])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from instances import instance_in_queues
+from support.one_by_one import held_alone
 
 import fairopt as fo
 from fairopt.instance import FloatArray
@@ -16,7 +17,6 @@ from fairopt.program.promises import counted
 from fairopt.program.share_limits import ShareLimits
 from fairopt.program.undisturbed import Undisturbed, stop_times
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.via_highs.tree import promised_alone
 
 NEVER = Deadline(None)
 
@@ -61,7 +61,7 @@ def test_a_queue_that_servers_stop_is_disturbed() -> None:
     """Of 5 GPUs, the first part gives 2 to ann and 3 to eve, and the lab could have more than the 2. Alone it could have 5."""
     program, goal, _, owners = filled(lab(5, np.inf, np.inf))
     assert {goal.tree.name(owner) for owner in owners} == {"vision"}
-    promises, _, most = promised_alone(program, goal, 1e-8, NEVER)
+    promises, _, most = held_alone(program, goal)
     alone = {promise.name: value for promise, value in zip(promises, most, strict=True)}
     assert alone["guaranteed gpu of lab"] == pytest.approx(5)
     assert alone["guaranteed gpu of vision"] == pytest.approx(2)
@@ -89,7 +89,7 @@ def test_who_is_undisturbed_holds_what_it_could_hold_alone(seed: int) -> None:
     program, goal, ends, owners = filled(instance, "clamp" if seed % 3 == 0 else "surplus")
     if not owners:
         return
-    promises, _, most = promised_alone(program, goal, 1e-8, NEVER)
+    promises, _, most = held_alone(program, goal)
     for promise, could in zip(promises, most, strict=True):
         if promise.owner in owners:
             assert counted(program, goal, promise, ends[promise.part]) >= could * (1 - 1e-8)
