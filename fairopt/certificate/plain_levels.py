@@ -52,9 +52,9 @@ def plain_gaps(
     limits, users = program.limits, program.pair_users
     if len(stages) * x.size > _MOST_NUMBERS or (np.diff(users) < 0).any() or any(stage.prices is None for stage in stages):
         return None
+    prices = np.column_stack([stage.prices for stage in stages if stage.prices is not None])
     parts = PriceParts(limits, users, x, levels.size)
-    given = [stage.prices for stage in stages if stage.prices is not None]
-    prices = np.column_stack([*map(parts.without_noise, given[:-1]), given[-1]])  # noise of the last level matters to none above it
+    prices[:, :-1] = parts.without_noise(prices[:, :-1])  # noise of the last level matters to none above it
     prices = prices / np.maximum(prices.max(axis=0), TINY)
     if prices.min(initial=0.0) < 0:
         return None

@@ -34,13 +34,29 @@ class PriceParts:
         self.limits, self.pair_users, self.x, self.n_users = limits, pair_users, x, n_users
 
     def without_noise(self, prices: FloatArray) -> FloatArray:
-        """Return prices, (limits,), without those of parts with hardly any spending; the same array where there are none."""
-        spent = np.abs(prices) * self.limits.bounds
-        noise = _HARDLY * spent.sum()
-        if not (spent[prices != 0] <= noise).any():
+        """Return prices, (limits,) or of several levels (limits, levels), without those of parts with hardly any spending.
+
+        The same array where there are none.
+        """
+        levels = prices if prices.ndim == 2 else prices[:, None]
+        spent = np.abs(levels) * self.limits.bounds[:, None]
+        noise = _HARDLY * spent.sum(axis=0)
+        noisy = np.flatnonzero(((levels != 0) & (spent <= noise)).any(axis=0))
+        if not noisy.size:
             return prices
-        part, _ = self._of(prices, 0.0)
-        return np.where(np.bincount(part, weights=spent)[part] > noise, prices, 0.0)
+        part = self._parts_of_levels(levels[:, noisy])
+        of_part = np.bincount(part.ravel(), weights=spent[:, noisy].ravel())[part]
+        levels = levels.copy()
+        levels[:, noisy] = np.where(of_part > noise[noisy], levels[:, noisy], 0.0)
+        return levels.reshape(prices.shape)
+
+    def _parts_of_levels(self, prices: FloatArray) -> IntArray:
+        """Return the part of each limit at each level, (limits, levels): parts of all levels have numbers of their own."""
+        users, rows, taken = self._taken
+        limits, number = prices.shape
+        entry, level = np.nonzero((prices[rows] != 0) & (taken > 0)[:, None])
+        part = components(rows[entry] * number + level, (limits + users[entry]) * number + level, (limits + self.n_users) * number)
+        return part[: limits * number].reshape(limits, number)
 
     def beyond_rounding(self, prices: FloatArray, in_dear: FloatArray) -> float:
         """Return what dear pairs cost beyond their worth, ``in_dear`` (pairs,), summed over the parts where it is more than rounding."""

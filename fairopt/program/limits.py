@@ -36,6 +36,7 @@ class LimitKind(IntEnum):
     RULE = 12  # (position in Program.queue_limits, -1): a row of any sign, `fairopt.Rule`
 
 
+_N_KINDS = max(LimitKind) + 1
 ACROSS_SERVERS = (LimitKind.QUEUE, LimitKind.SHARED, LimitKind.LIMIT)
 """Rows of amounts over several servers: of a user's tasks it does not matter on which of these servers they run."""
 
@@ -129,7 +130,7 @@ class Limits:
 
     def of_kinds(self, *kinds: LimitKind) -> npt.NDArray[np.bool_]:
         """Return which rows are of one of these kinds, (rows,)."""
-        wanted = np.zeros(max(LimitKind) + 1, bool)
+        wanted = np.zeros(_N_KINDS, bool)
         wanted[[*kinds]] = True
         return np.asarray(wanted[self.kinds])
 

@@ -217,7 +217,7 @@ class Program(ShowsItself):
 
     def per_user(self, values: FloatArray) -> FloatArray:
         """Return the sum of values, (pairs,), over the pairs of each user, (users,)."""
-        return np.bincount(self.pair_users, weights=values, minlength=len(self.users)).astype(np.float64)
+        return np.asarray(np.bincount(self.pair_users, weights=values, minlength=len(self.users)), np.float64)
 
     def cheapest(self, cost: FloatArray, pairs: IntArray | slice = slice(None)) -> FloatArray:
         """Return the lowest cost over the pairs of each user, (users,); 0 of a user without a pair of finite cost.

@@ -9,19 +9,51 @@ All have the results of SciPy, entry by entry: entries of 0 stay, and those of a
 [[2.0, 0.0, 7.0]]
 >>> stacked([matrix, selected(matrix, np.array([0]))]).toarray().tolist()
 [[0.0, 5.0, 0.0], [2.0, 0.0, 7.0], [0.0, 5.0, 0.0]]
+>>> Products.of(matrix)(np.array([1.0, 2.0, 3.0])).tolist()
+[10.0, 23.0]
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 
-__all__ = ["by_rows", "entries_of", "selected", "stacked"]
+__all__ = ["Products", "by_rows", "entries_of", "selected", "stacked"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Products:
+    """The products of one matrix with many vectors: the matrix, its rows that have an entry (None: all of them), and where these begin."""
+
+    matrix: sp.csr_array
+    values: FloatArray
+    columns: npt.NDArray[np.integer[Any]]
+    some: BoolArray | None
+    starts: npt.NDArray[np.integer[Any]]
+
+    @classmethod
+    def of(cls, matrix: sp.csr_array) -> Products:
+        """Return the products of a matrix."""
+        starts, some = matrix.indptr[:-1], np.diff(matrix.indptr) > 0
+        every = bool(some.all())
+        return cls(matrix, matrix.data, matrix.indices, None if every else some, starts if every else starts[some])
+
+    def __call__(self, x: FloatArray) -> FloatArray:
+        """Return matrix @ x, (rows,)."""
+        if self.some is None:
+            return np.add.reduceat(self.values * x[self.columns], self.starts) if self.starts.size else np.zeros(0)
+        product = np.zeros(self.some.size)
+        if self.starts.size:
+            product[self.some] = np.add.reduceat(self.values * x[self.columns], self.starts)
+        return product
 
 
 def by_rows(values: FloatArray, rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> sp.csr_array:

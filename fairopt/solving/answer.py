@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -50,27 +50,30 @@ def shares_of(program: Program, pairs: FloatArray, merging: Merging | None) -> F
     return table if merging is None else table[np.ix_(merging.user_group, merging.server_group)]
 
 
-def _spread_prices(program: Program, prices: FloatArray, merging: Merging | None, sharing: str) -> FloatArray | None:
-    """Prices of limits -> (servers, M), or (servers, 1) of time, of the original rows."""
-    if merging is None:
-        return None
+def _spreading(program: Program, merging: Merging | None, sharing: str) -> Callable[[FloatArray], FloatArray | None]:
+    """Return what makes of prices of limits the prices of the original rows, (servers, M), or (servers, 1) of time."""
     limits = program.limits
-    kind, width = (LimitKind.CAPACITY, merging.original.n_server_resources) if sharing == "rdm" else (LimitKind.TIME, 1)
-    table = np.zeros((len(program.servers), width), prices.dtype)
-    rows = limits.kinds == kind
-    if not rows.any():  # a notion without shared capacity, such as the uniform slice
-        return None
-    keys = limits.keys[rows]
-    table[keys[:, 0], np.maximum(keys[:, 1], 0)] = prices[rows]
-    spread = table[merging.server_group]
-    # A unit of a resource is worth the same in every server of a merged row; a server's time is a part of the row's.
-    return spread if sharing == "rdm" else spread * merging.server_part.astype(prices.dtype)[:, None]
+    kind, width = (
+        (LimitKind.CAPACITY, 0 if merging is None else merging.original.n_server_resources) if sharing == "rdm" else (LimitKind.TIME, 1)
+    )
+    rows = np.flatnonzero(limits.kinds == kind)
+    if merging is None or not rows.size:  # a notion without shared capacity, such as the uniform slice
+        return lambda prices: None
+    group, servers, resources = merging.server_group, limits.keys[rows, 0], np.maximum(limits.keys[rows, 1], 0)
+
+    def spread(prices: FloatArray) -> FloatArray:
+        table = np.zeros((len(program.servers), width), prices.dtype)
+        table[servers, resources] = prices[rows]
+        # A unit of a resource is worth the same in every server of a merged row; a server's time is a part of the row's.
+        return table[group] if sharing == "rdm" else table[group] * merging.server_part.astype(prices.dtype)[:, None]
+
+    return spread
 
 
 def prices_of(program: Program, solution: Solution, merging: Merging | None, sharing: str, levels: tuple[Level, ...]) -> FloatArray | None:
     """Return the prices of the goal, or of the first level of a leximin that something full stops, by the original rows."""
     if solution.prices is not None:
-        return _spread_prices(program, solution.prices, merging, sharing)
+        return _spreading(program, merging, sharing)(solution.prices)
     tables = [level.prices for level in levels if level.prices is not None]
     return next((table for table in tables if table.any()), tables[0] if tables else None)
 
@@ -133,7 +136,8 @@ def levels_of(
 
     Stages of a part whose values differ by at most the fraction ``same`` are one level; with None, every stage is a level of its own.
     """
-    levels: list[Level] = []
+    levels, spread = list[Level](), _spreading(program, merging, sharing)
+    names = program.users if merging is None else merging.original.users
     for stage, of_queues in zip(solution.stages, by_stage, strict=True):
         if not stage.users.size:
             continue
@@ -141,8 +145,7 @@ def levels_of(
         merged = np.zeros(len(program.users), bool)
         merged[stage.users] = True
         members = merged if merging is None else merged[merging.user_group]
-        names = program.users if merging is None else merging.original.users
-        users = tuple(names[n] for n in np.flatnonzero(members).tolist())
+        users = tuple(names[n] for n in members.nonzero()[0].tolist())
         alike = same is not None and levels and title == levels[-1].part and abs(stage.value - levels[-1].value) <= same * stage.value
         kept = {} if solution.promised is None else solution.promised.priced(stage)
         floors: dict[str, Any] = {
@@ -152,7 +155,7 @@ def levels_of(
             of_limits, floors = levels[-1].queue_prices | of_queues, levels[-1].floors | floors
             levels[-1] = dataclasses.replace(levels[-1], users=levels[-1].users + users, queue_prices=of_limits, floors=floors)
             continue
-        prices = None if stage.prices is None else _spread_prices(program, stage.prices[: len(program.limits)], merging, sharing)
+        prices = None if stage.prices is None else spread(stage.prices[: len(program.limits)])
         levels.append(Level(_number(stage.value), users, prices, title, of_queues, floors))
     return tuple(levels)
 
@@ -205,7 +208,8 @@ def every_level(
                 others.append((share, [n]))
         names = instance.users
         found = [
-            dataclasses.replace(level, users=(*level.users, *(names[n] for n in more))) for level, more in zip(own, joining, strict=True)
+            dataclasses.replace(level, users=(*level.users, *(names[n] for n in more))) if more else level
+            for level, more in zip(own, joining, strict=True)
         ]
         found = [_in_order(level, position) for level in found]
         found += [Level(_number(value), tuple(names[n] for n in sorted(more)), None) for value, more in others]
@@ -223,7 +227,8 @@ def _unsettled(levels: Sequence[Level], position: Mapping[str, int], open_to: Bo
 
 def _in_order(level: Level, position: Mapping[str, int]) -> Level:
     """Return a level with its users in the order of the instance."""
-    return dataclasses.replace(level, users=tuple(sorted(level.users, key=position.__getitem__)))
+    users = tuple(sorted(level.users, key=position.__getitem__))
+    return level if users == level.users else dataclasses.replace(level, users=users)
 
 
 def _with_those_at_0(levels: tuple[Level, ...], title: str, users: list[str]) -> list[Level]:

@@ -117,6 +117,8 @@ def notion_of(notion: str | Notion | type[Notion], **options: Any) -> Notion:
 
 
 def _made(kind: type[Notion], options: dict[str, Any]) -> Notion:
+    if not options:
+        return kind()
     fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
     known = [field.name for field in sorted(fields, key=lambda each: bool(each.kw_only))]
     for word in options:

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -56,6 +56,9 @@ __all__ = [
 ]
 
 log = logging.getLogger(__name__)
+
+
+_NOBODY, _NOTHING = np.empty(0, np.int64), np.empty(0)
 
 
 class NotConverged(Exception):
@@ -109,7 +112,7 @@ class Course:
         risen by a billionth of its start determines only seven digits of t. For such users the solver's t counts, up to the rounding of the
         start.
         """
-        up = self.rising & (self.rate > 0)
+        up = (self.rate > 0).nonzero()[0]
         start, rate = self.start[up], self.rate[up]
         gained = levels[up] - start
         lowest = float((gained / rate).min())
@@ -129,8 +132,10 @@ class Course:
         Rounding may leave settled users slightly below their levels. Then the next program is infeasible, or feasible only within the
         solver's tolerance, and a rising user that holds a thousandth of what they hold has an error a thousand times as large.
         """
-        short = ~self.rising & (levels < self.start)
-        return replace(self, start=np.where(short, levels, self.start)) if short.any() else self
+        short = (levels < self.start) & ~self.rising
+        if not np.count_nonzero(short):
+            return self
+        return Course(self.rising, np.where(short, levels, self.start), self.rate, self.least)
 
 
 class LevelGoal(Protocol):
@@ -171,7 +176,7 @@ class Together:
 
     def event(self, course: Course) -> tuple[float, IntArray]:
         """Never."""
-        return np.inf, np.empty(0, np.int64)
+        return np.inf, _NOBODY
 
     def renew(self, course: Course, t: float) -> Course:
         """The others rise on as before."""
@@ -200,10 +205,10 @@ def bound_of(course: Course, q: FloatArray, left: float, cap: FloatArray | None 
         All that is spent, without what settled users pay.
     cap : array (users,), optional
     """
+    if cap is None or not np.isfinite(cap[course.rising]).any():
+        total = float(q @ course.rate)
+        return (left - float(q @ np.where(course.rising, course.start, 0.0))) / total if total > 0 else np.inf
     users = np.flatnonzero(course.rising)
-    if cap is None or not np.isfinite(cap[users]).any():
-        total = float(q[users] @ course.rate[users])
-        return (left - float(q[users] @ course.start[users])) / total if total > 0 else np.inf
     users = users[np.argsort(cap[users])]
     price, most = q[users], cap[users]
     sigma = np.cumsum(price[::-1])[::-1]  # of this one and all with larger caps
@@ -247,11 +252,6 @@ class Proof:
         """Say of each user who rises whether what it pays at t is more than noise in these prices."""
         return np.asarray(self.q[course.rising] * course.size(t)[course.rising] > NOISE * self.spent)
 
-    def rises(self, course: Course, t: float) -> FloatArray:
-        """Return by how much t each user who rises could rise above its course at t at most; inf where the prices do not tell."""
-        weight = self.q[course.rising] * course.rate[course.rising]
-        return np.where(self.stops(course, t), rise(weight, max(self.bound - t, 0.0)), np.inf)
-
 
 # The loop ------------------------------------------------------------------------------------------------------------------------
 
@@ -283,8 +283,8 @@ class Step:
     t: float
     proof: Proof | None = None
     stopped: IntArray | None = None
-    at_cap: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
-    caps: FloatArray = field(default_factory=lambda: np.empty(0))
+    at_cap: IntArray = field(default_factory=lambda: _NOBODY)
+    caps: FloatArray = field(default_factory=lambda: _NOTHING)
     cap_stages: tuple[Stage, ...] = ()
 
 
@@ -329,7 +329,7 @@ def raise_levels(
 ) -> tuple[FloatArray, Course, tuple[Stage, ...]]:
     """Raise levels until every user is settled; return the last point, the course, and the ``known`` stages with those of this ``part``."""
     course, stages = goal.begin(), list(known)
-    while course.rising.any():
+    while np.count_nonzero(course.rising):
         step = solver.step(course, stages)
         x, (change, users) = step.x, goal.event(course)
         if change < step.t:
@@ -340,7 +340,7 @@ def raise_levels(
         if step.at_cap.size:
             stages.extend(step.cap_stages)
             course = course.settled(step.at_cap, step.caps)
-        if step.proof is None or not course.rising.any():
+        if step.proof is None or not np.count_nonzero(course.rising):
             continue
         proof = step.proof
         t = _not_noise(course, step.t, goal.now)
@@ -348,7 +348,7 @@ def raise_levels(
         users = stopped_at(course, t, proof, settle_at)[0] if stopped is None else stopped
         stages.append(Stage(t, users, proof.prices, part, floors=proof.floors))
         course = course.settled(users, course.at(t)[users])
-        log.info("level %d: %.6g, %d users left", len(stages), t, int(course.rising.sum()))
+        log.info("level %d: %.6g, %d users left", len(stages), t, np.count_nonzero(course.rising))
         course = goal.renew(course, t)
     return x, course, tuple(stages)
 
@@ -366,11 +366,10 @@ def _not_noise(course: Course, t: float, now: float) -> float:
 
 def could_rise(course: Course, t: float, proof: Proof) -> FloatArray:
     """Return by how much each user who rises could rise above its level at t at most, relative to it; inf where the prices do not tell."""
-    rising = course.rising
-    with np.errstate(invalid="ignore"):
-        could = proof.rises(course, t) * course.rate[rising] / course.size(t)[rising]  # nan: who waits
-    could[np.isnan(could)] = np.inf
-    return np.asarray(could)
+    paid, could = proof.q * course.size(t), np.full(course.rate.size, np.inf)
+    tells = (paid > NOISE * proof.spent) & (course.rate > 0)  # of who waits they tell nothing
+    np.divide(float(proof.q @ course.rate) * max(proof.bound - t, 0.0), paid, out=could, where=tells)
+    return np.asarray(could[course.rising])
 
 
 def stopped_at(course: Course, t: float, proof: Proof, settle_at: float) -> tuple[IntArray, bool]:
@@ -384,7 +383,7 @@ def stopped_of(course: Course, could: FloatArray, settle_at: float) -> tuple[Int
     proved = bool(stopped.any())
     if not proved:  # the best proof there is; the certificate will judge it
         stopped = (could <= could.min()) & (course.rate[rising] > 0)
-    return np.flatnonzero(rising)[stopped], proved
+    return rising.nonzero()[0][stopped], proved
 
 
 def exactly(program: Program, per_level: FloatArray, x: FloatArray, levels: FloatArray) -> FloatArray:

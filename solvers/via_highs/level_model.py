@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
-from fairopt.program.sparse_rows import selected
+from fairopt.program.sparse_rows import Products, selected
 from fairopt.solvers.highs_model import FINEST, HighsModel
 from fairopt.solvers.leximin.levels import Course
 from fairopt.solvers.via_highs.level_problem import LevelProblem
@@ -38,8 +38,8 @@ class LevelModel:
     unit: FloatArray
     scale: FloatArray
     worth: FloatArray
-    use: sp.csr_array
-    use_by_column: sp.csr_array
+    use: Products
+    use_by_column: Products
     user_rows: IntArray
     coefficient: FloatArray
     lower: FloatArray
@@ -99,8 +99,8 @@ class LevelModel:
             unit,
             scale,
             worth,
-            use,
-            by_column,
+            Products.of(use),
+            Products.of(by_column),
             user_rows=place + rows.size,
             coefficient=coefficient,
             lower=lower,

@@ -37,21 +37,24 @@ class Point:
         return self.part * self.t_unit
 
 
-def point_of(model: LevelModel, problem: LevelProblem, course: Course, outcome: Outcome) -> tuple[Point, float]:
+def point_of(model: LevelModel, problem: LevelProblem, course: Course, outcome: Outcome, slack: float = 0.0) -> tuple[Point, float]:
     """Return the point of an outcome, scaled back to exact feasibility, and the largest violation.
 
-    That is of a value below 0, of a limit (relative), or of a level that is owed (relative, after scaling).
+    That is of a value below 0, of a limit (relative), or of a level that is owed (relative, after scaling). Settled users are owed their
+    levels less ``slack``, a part of them, as in the model.
     """
     y, t = np.maximum(outcome.x[:-1], 0.0), float(outcome.x[-1])
-    most = max(1.0, float((model.use @ y + problem.taken).max(initial=0.0)))
+    most = max(1.0, float((model.use(y) + problem.taken).max(initial=0.0)))
     x = problem.decided.copy()
     x[problem.columns] = y * model.scale
-    x /= most
+    if most > 1.0:
+        x /= most
     levels = problem.program.per_user(x * problem.per_level)
-    owed = course.start + t * model.wanted
-    short = float(((owed - levels) / np.where(owed > 0, owed, 1.0)).max(initial=0.0))
+    owed = course.start * (1 - slack) + t * model.wanted
+    short = owed - levels
+    np.divide(short, owed, out=short, where=owed > 0)
     part = Course(course.rising, course.start, model.wanted).reached(levels, t)
-    return Point(x, levels, part, model.t_unit, outcome), max(-float(outcome.x.min()), most - 1, short)
+    return Point(x, levels, part, model.t_unit, outcome), max(-float(outcome.x.min()), most - 1, float(short.max(initial=0.0)))
 
 
 def paid_at(model: LevelModel, problem: LevelProblem, point: Point) -> FloatArray:
@@ -68,21 +71,22 @@ def prices_at(model: LevelModel, problem: LevelProblem, point: Point) -> tuple[F
     Users all of whose pairs are decided pay nothing, and what they take is not counted.
     """
     users, members, rows = problem.users, problem.members, problem.rows
-    by_column, duals = model.use_by_column, point.outcome.row_duals
+    cost_of, duals = model.use_by_column, point.outcome.row_duals
     prices = np.maximum(duals[: rows.size], 0.0)
-    cost = (by_column @ prices) / model.worth
+    cost = cost_of(prices) / model.worth
     # A pair that can carry only a vanishing part of its user's level is below the solver's tolerances, and so is the price of what
     # it uses. Raise that price to what the user pays elsewhere: it hardly costs anything, and the pair no longer looks cheap.
     if model.vanishing.size:
         pays = np.zeros(members.size)
         pays[members] = np.maximum(-duals[model.user_rows[members]], 0.0)
+        by_column = cost_of.matrix
         for p in model.vanishing[cost[model.vanishing] < pays[users[model.vanishing]]]:
             span = slice(by_column.indptr[p], by_column.indptr[p + 1])
             limit, use = by_column.indices[span], by_column.data[span]
             missing = pays[users[p]] * model.worth[p] - use @ prices[limit]
             if missing > 0:
                 prices[limit[use.argmax()]] += missing / use.max()
-        cost = (by_column @ prices) / model.worth
+        cost = cost_of(prices) / model.worth
     q = np.zeros(members.size)
     if cost.size:
         of = users[model.first]

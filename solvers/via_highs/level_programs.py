@@ -53,15 +53,18 @@ class LevelPrograms:
 
     def prepare(self, course: Course, t_unit: float, cap: FloatArray | None = None) -> None:
         """Make the model that of this course: build it, in these units, or bring it up to date where neither it nor this has caps."""
-        if self.model is None:
+        model = self.model
+        if model is None:
             self._start(course, t_unit, cap)
-        elif cap is None and not self.model.capped:
-            if (course.rate * self.model.t_unit > SETTINGS.unit_off * self.model.unit).any():  # somebody rises much faster than before
-                self._restart(course, self.model.t_unit, None, self.model.highs.basis)
-            else:
-                self._write(course)
+        elif cap is not None or model.capped:
+            self._restart(course, t_unit, cap, model.highs.basis)
         else:
-            self._restart(course, t_unit, cap, self.model.highs.basis)
+            wanted = course.rate * model.t_unit
+            coefficient = -wanted / model.unit
+            if coefficient.min(initial=0.0) < -SETTINGS.unit_off:  # somebody rises much faster than before
+                self._restart(course, model.t_unit, None, model.highs.basis)
+            else:
+                self._write(course, wanted, coefficient)
 
     def in_units_of(self, course: Course) -> None:
         """Go on from the last basis in units of what the users who rise want at t = 1, where the present ones are several times off."""
@@ -85,7 +88,7 @@ class LevelPrograms:
         if many and (self.problem.rows.size >= SETTINGS.many_limits or np.count_nonzero(self.problem.members) >= SETTINGS.many_users):
             model.highs.set_options(solver="ipm")
             return
-        uses, users = model.use_by_column, self.problem.users
+        uses, users = model.use_by_column.matrix, self.problem.users
         if (np.diff(uses.indptr) > 0).all():  # a column that uses no limit (of a user with a cap) has no place in it
             per_level = uses.data / np.repeat(model.worth * model.unit[users], np.diff(uses.indptr))
             columns = greedy_columns(sp.csr_array((per_level, uses.indices, uses.indptr), shape=uses.shape), users)
@@ -118,16 +121,16 @@ class LevelPrograms:
             self.model.highs.basis = basis
             self.model.highs.set_options(solver="simplex", simplex_strategy=PRIMAL_SIMPLEX)
 
-    def _write(self, course: Course) -> None:
+    def _write(self, course: Course, wanted: FloatArray, coefficient: FloatArray) -> None:
         """Bring the rows of users up to date, where they differ from the course; of a model without caps."""
         model = self._now
-        model.wanted[:] = course.rate * model.t_unit
-        coefficient, lower = -model.wanted / model.unit, course.start / model.unit * (1 - self.slack)
-        changed = np.flatnonzero((coefficient != model.coefficient) & self.problem.members)
+        model.wanted[:] = wanted
+        lower = course.start / model.unit * (1 - self.slack)
+        changed = ((coefficient != model.coefficient) & self.problem.members).nonzero()[0]
         if changed.size:
             model.highs.set_coefficients(model.user_rows[changed], self.problem.columns.size, coefficient[changed])
             model.coefficient[changed] = coefficient[changed]
-        changed = np.flatnonzero((lower != model.lower) & self.problem.members)
+        changed = ((lower != model.lower) & self.problem.members).nonzero()[0]
         if changed.size:
             model.highs.set_row_lower(model.user_rows[changed], lower[changed])
             model.lower[changed] = lower[changed]
@@ -274,7 +277,7 @@ class LevelPrograms:
         return refined
 
     def _point(self, course: Course, outcome: Outcome) -> tuple[Point, float]:
-        return point_of(self._now, self.problem, course, outcome)
+        return point_of(self._now, self.problem, course, outcome, self.slack)
 
     # Prices ----------------------------------------------------------------------------------------------------------------------
 

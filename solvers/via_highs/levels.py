@@ -191,7 +191,7 @@ def settled_by_prices(
     proof = programs.proof(lowered, point, cap)
     could = could_rise(lowered, point.t, proof)
     stopped, proved = stopped_of(lowered, could, settle_at)
-    in_doubt = bool(((could > settle_at) & (could <= SETTINGS.in_doubt * settle_at)).any())
+    in_doubt = np.count_nonzero(could <= SETTINGS.in_doubt * settle_at) > stopped.size
     if not proved or in_doubt:
         point = programs.sharper(lowered, point)
         lowered = lowered.lowered(point.levels)

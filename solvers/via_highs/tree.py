@@ -20,7 +20,7 @@ from fairopt.instance import FloatArray, IntArray
 from fairopt.program import Limits, Program, Solution, Stage, TreeFilling
 from fairopt.program.promises import Promise
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.leximin.levels import Course, Proof, Step, settle_below
+from fairopt.solvers.leximin.levels import Course, Proof, Step, could_rise, settle_below
 from fairopt.solvers.leximin.tree import Begin, TreeGoal, promises_alone, solve_tree, unit_of_part
 from fairopt.solvers.via_highs.level_points import Point
 from fairopt.solvers.via_highs.level_problem import LevelProblem
@@ -155,9 +155,8 @@ class _Steps:
 
     def _sharper(self, course: Course, point: Point, proof: Proof) -> tuple[Point, Proof]:
         """Return the point with prices of more digits, where those that it has stop nobody."""
-        lowered, climbing = course.lowered(point.levels), course.rising & (course.rate > 0)
-        could = proof.rises(lowered, point.t)[climbing[course.rising]] * course.rate[climbing]
-        if (could <= self.settle_at * lowered.size(point.t)[climbing]).any():
+        lowered = course.lowered(point.levels)
+        if (could_rise(lowered, point.t, proof) <= self.settle_at).any():
             return point, proof
         point = self.programs.sharper(lowered, point)
         return point, self.programs.proof(course.lowered(point.levels), point, self.free)

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairopt.program.sparse_rows import by_rows, entries_of, selected, stacked
+from fairopt.program.sparse_rows import Products, by_rows, entries_of, selected, stacked
 
 
 def drawn(seed: int, rows: int, columns: int) -> sp.csr_array:
@@ -49,3 +49,12 @@ def test_positions_of_entries() -> None:
     where, sizes = entries_of(matrix, np.array([2, 1, 0]))
     assert where.tolist() == [1, 2, 0]
     assert sizes.tolist() == [2, 0, 1]
+
+
+@given(seed=st.integers(0, 10**6), rows=st.integers(0, 6), columns=st.integers(1, 5))
+@settings(max_examples=60)
+def test_products_are_those_of_scipy(seed: int, rows: int, columns: int) -> None:
+    """Of whole numbers exactly; rows without entries give 0."""
+    matrix = drawn(seed, rows, columns)
+    x = np.random.default_rng(seed).integers(-3, 4, columns).astype(float)
+    assert np.array_equal(Products.of(matrix)(x), matrix @ x)

@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 import fairopt as fo
 from fairopt.instance import FloatArray
 from fairopt.program import Leximin, Program, Stage
-from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, bound_of, settle_below, solve_levels
+from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, bound_of, could_rise, settle_below, solve_levels
 
 
 def per_level_of(program: Program) -> FloatArray:
@@ -51,7 +51,7 @@ def test_no_prices_prove_less_than_what_can_be_had(seed: int) -> None:
         t = largest(np.append(np.zeros(program.n_pairs), 1.0), rows, bounds)
         proof = proof_of(program, course, rng.uniform(0.1, 1, len(program.limits)))
         assert proof.bound >= t * (1 - 1e-9)
-        rises = proof.rises(course, t)
+        rises = could_rise(course, t, proof) * t
         for user, rise in zip(np.flatnonzero(course.rising), rises, strict=True):
             at_t = np.vstack([rows, np.append(np.zeros(program.n_pairs), -1.0)])
             level = largest(

@@ -39,7 +39,7 @@ def test_no_coefficient_exceeds_one() -> None:
     instance = fo.Instance(10.0 ** rng.uniform(-3, 3, (4, 2)), 10.0 ** rng.uniform(-6, 6, (5, 2)))
     of = problem(instance)
     model = LevelModel.of(of, Course.together(np.ones(5, bool)), 1e-3, None, 0.0)
-    assert model.use.max() <= 1 + 1e-12
+    assert model.use.matrix.max() <= 1 + 1e-12
     assert model.worth.max() <= 1 + 1e-12
     assert (model.scale <= of.largest * (1 + 1e-12)).all()
 

@@ -60,3 +60,14 @@ def test_prices_are_those_of_a_level() -> None:
     assert cheapest.tolist() == [1.0, 1.0]
     assert spent == 1.0
     assert paid_at(model, problem, point).tolist() == [0.5, 0.5]
+
+
+def test_a_model_that_gives_settled_users_some_slack_owes_them_less() -> None:
+    """A is settled at 1/2, and has a part of 1e-3 less; the model allows for that, or it does not."""
+    problem = lp()[1]
+    course = COURSE.settled(np.array([0]), np.array([0.5]))
+    model = LevelModel.of(problem, course, 0.5, None, 1e-3)
+    y = np.array([0.4995, 0.5]) * 8 / model.scale
+    outcome = Outcome(Status.OPTIMAL, np.append(y, 1.0), np.zeros(3), 0.0, 0)
+    assert point_of(model, problem, course, outcome, 1e-3)[1] == pytest.approx(0.0, abs=1e-14)
+    assert point_of(model, problem, course, outcome)[1] == pytest.approx(1e-3)
