@@ -298,8 +298,11 @@ class HighsModel:
         """Drop the last basis and answer: the next run starts afresh."""
         self._highs.clearSolver()
 
-    def start_from(self, columns: IntArray, tight_rows: IntArray) -> None:
-        """Set a basis: these columns basic, these rows at the bounds that they have (lower ones first), every other row slack."""
+    def start_from(self, columns: IntArray, tight_rows: IntArray, *, complete: bool = True) -> None:
+        """Set a basis: these columns basic, these rows at the bounds that they have (lower ones first), every other row slack.
+
+        One that is not ``complete`` may have too many basic variables, or too few: HiGHS makes it complete.
+        """
         import highspy
 
         status = highspy.HighsBasisStatus
@@ -312,7 +315,7 @@ class HighsModel:
         below = np.isfinite(self._bounds[2])
         at_bound = [status.kLower if has_lower else status.kUpper for has_lower in below]
         basis.row_status = [bound if yes else status.kBasic for bound, yes in zip(at_bound, tight, strict=True)]
-        basis.valid = True
+        basis.valid, basis.alien = True, not complete
         self._highs.setBasis(basis)
 
     def basic(self) -> tuple[IntArray, IntArray]:

@@ -23,6 +23,7 @@ import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.program.goals import AlphaFair, Leximin
+from fairopt.program.likeness import Likeness
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.program import Program
 
@@ -89,7 +90,7 @@ class AllPairs(Program):
         program: AllPairs = object.__new__(cls)
         fields: dict[str, Any] = {"name": name, "title": title, "goal": goal, "integral": False, "queue_limits": (), "kept": None}
         fields |= {"users": users, "servers": servers, "resources": resources, "kept_rows": (), "_largest": None}
-        fields |= {"stated": (), "several_levels": False, "source": None}
+        fields |= {"stated": (), "likeness": None, "source": None}
         fields |= {"capacities": capacities, "demands": demands, "worths": worths}
         fields |= {"limits": _Rows.of_tables(capacities, demands)}
         for field, value in fields.items():
@@ -110,7 +111,7 @@ class AllPairs(Program):
         object.__setattr__(self, name, made)
         return made
 
-    def with_several_levels(self) -> Program:
+    def with_likeness(self, likeness: Likeness) -> Program:
         """Return the same program: it is too large for the linear programs of many levels."""
         return self
 

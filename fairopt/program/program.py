@@ -26,6 +26,7 @@ from fairopt.instance.rules import Sense
 from fairopt.instance.tolerances import SAME
 from fairopt.program.goals import Equilibrium, Goal, Leximin, Separate
 from fairopt.program.kept_parts import KeptParts, KeptRow
+from fairopt.program.likeness import Likeness
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.objective import Feature, Objective
 from fairopt.program.queue_limits import stack_rows
@@ -70,8 +71,8 @@ class Program(ShowsItself):
         answer exceeds them (`with_broken`).
     stated : tuple of StatedRow
         The limits that `with_limit` added, as they were given.
-    several_levels : bool
-        Whether a program much like it is known to have several levels that prices prove: engines may be faster or slower for these.
+    likeness : Likeness or None
+        What is known of the answer from that to a program much like it.
     source : Source or None
         What `fairopt.formulate` made it of (`fairopt.solving.formulation.Source`): `fairopt.solve` needs it.
     """
@@ -91,7 +92,7 @@ class Program(ShowsItself):
     kept: KeptParts | None = None
     kept_rows: tuple[KeptRow, ...] = ()
     stated: tuple[StatedRow, ...] = ()
-    several_levels: bool = False
+    likeness: Likeness | None = None
     source: Any = None
     _largest: FloatArray | None = field(default=None, init=False, repr=False)  # cache of `largest`; `replace` returns a program without it
     _share_limits: Any = field(default=None, init=False, repr=False)  # cache of `fairopt.program.share_limits.ShareLimits.of`
@@ -100,9 +101,9 @@ class Program(ShowsItself):
         """Return the program with another goal; what has been found of columns and limits alone is kept."""
         return self._of_same_rows(goal=goal)
 
-    def with_several_levels(self) -> Program:
-        """Return the program with `several_levels`; what has been found is kept."""
-        return self._of_same_rows(several_levels=True)
+    def with_likeness(self, likeness: Likeness) -> Program:
+        """Return the program with what is known of its answer; what has been found is kept."""
+        return self._of_same_rows(likeness=likeness)
 
     def _of_same_rows(self, **changes: Any) -> Program:
         """Return the program with changes that leave its columns and limits as they are, and with what has been found of these."""
@@ -110,6 +111,11 @@ class Program(ShowsItself):
         for cache in ("_largest", "_share_limits"):
             object.__setattr__(program, cache, getattr(self, cache))
         return program
+
+    @property
+    def several_levels(self) -> bool:
+        """Is a program much like it known to have several levels that prices prove?"""
+        return self.likeness is not None and self.likeness.several_levels
 
     @property
     def n_pairs(self) -> int:

@@ -4,6 +4,7 @@
 ``formulation``    the notion that was asked for, checked, and its program
 ``merged_notion``  a notion on merged rows, in floats or in fractions
 ``posing``         from the question to its program on merged rows
+``likeness``       what an answer says of the program of a question much like it
 ``policy``         which engines try a program, in which order; certify, polish, and when to try the next one
 ``answer``         from the solution of the merged program back to the rows that were given
 ``floats``         the program found and certified in floats, and the answer

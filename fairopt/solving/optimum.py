@@ -28,6 +28,7 @@ from fairopt.solving.contradictions import with_contradiction
 from fairopt.solving.floats import InFloats
 from fairopt.solving.formulation import checked, question_of
 from fairopt.solving.kept_guarantees import refuse_whole
+from fairopt.solving.likeness import likeness_of
 from fairopt.solving.posing import Posed, pose
 from fairopt.validation import check_time_limit, check_tolerance, check_whole_number, check_yes_or_no
 
@@ -37,7 +38,7 @@ _MOST_DIGITS = 1_001
 
 log = logging.getLogger(__name__)
 _SAYS: ContextVar[bool] = ContextVar("fairopt.solving.optimum says", default=True)
-_SEVERAL_LEVELS: ContextVar[bool] = ContextVar("fairopt.solving.optimum knows of several levels", default=False)
+_LIKE: ContextVar[Allocation | None] = ContextVar("fairopt.solving.optimum knows an answer much like it", default=None)
 
 
 @contextlib.contextmanager
@@ -52,17 +53,16 @@ def without_remarks() -> Iterator[None]:
 
 @contextlib.contextmanager
 def much_like(allocation: Allocation) -> Iterator[None]:
-    """Solve instances that differ little from that of an allocation, inside of a ``with`` statement, by engines that suit its levels.
+    """Solve instances that differ little from that of an allocation, inside of a ``with`` statement: engines know its levels and prices.
 
     Nothing is said of these instances (`without_remarks`).
     """
-    proved = sum(level.prices is not None and bool(level.prices.any()) for level in allocation.levels)
-    before = _SEVERAL_LEVELS.set(proved > 1)
+    before = _LIKE.set(allocation)
     try:
         with without_remarks():
             yield
     finally:
-        _SEVERAL_LEVELS.reset(before)
+        _LIKE.reset(before)
 
 
 def solve(
@@ -180,8 +180,10 @@ def solve(
     if integral:
         refuse_whole(instance, chosen)
     posed = pose(instance, question, how, deadline)
-    if _SEVERAL_LEVELS.get():
-        posed = replace(posed, program=posed.program.with_several_levels())
+    like = _LIKE.get()
+    if like is not None:
+        known = likeness_of(like, posed.program, posed.merging)
+        posed = replace(posed, program=posed.program.with_likeness(known))
     way = _way(posed, question)
     if deadline.left == 0.0:
         raise deadline.passed({"levels": []})

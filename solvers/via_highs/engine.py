@@ -82,6 +82,10 @@ class HiGHS(Backend):
         return solved
 
     def _methods(self, program: Program, tolerance: float) -> Sequence[Method]:
+        methods = self._without_known_prices(program, tolerance)
+        return (Method("known prices", _by_known_prices), *methods) if _has_known_prices(program) else methods
+
+    def _without_known_prices(self, program: Program, tolerance: float) -> Sequence[Method]:
         everybody = super().methods(program, tolerance)
         if program.goal.feature is Feature.NESTED and not program.integral:
             return (*everybody, Method("LPs in small units", _nested_in_small_units, skip_below=tolerance))
@@ -147,6 +151,21 @@ def _finish_times(program: Program, goal: FinishTimes, tolerance: float, deadlin
     from fairopt.solvers.via_highs.finish_times import solve_finish_times
 
     return solve_finish_times(program, goal, tolerance, deadline)
+
+
+def _has_known_prices(program: Program) -> bool:
+    """Are there prices of a leximin much like this one, and no limits but those of servers and of the tasks of users?"""
+    likeness, limits = program.likeness, program.limits
+    if likeness is None or likeness.prices is None or program.goal.feature is not Feature.LEXIMIN or program.integral:
+        return False
+    return likeness.prices.shape[1] == len(limits) and bool(limits.of_kinds(LimitKind.CAPACITY, LimitKind.TIME, LimitKind.TASKS).all())
+
+
+def _by_known_prices(program: Program, _: float, deadline: Deadline, __: Solution | None) -> Solution | None:
+    from fairopt.solvers.via_highs.known_prices import solve_by_known_prices
+
+    assert program.likeness is not None
+    return solve_by_known_prices(program, program.likeness, deadline)
 
 
 def _narrows(program: Program) -> bool:

@@ -55,6 +55,10 @@ class Settings:
     proved_gap: float = 1e-9  # prices with a larger gap decide nothing
     free_pair: float = 1e-9  # a pair is free if filling it costs at most this part of all spending
 
+    # Levels by the prices of another answer (known_prices).
+    over_decided: float = 1e-9  # relative: users who are decided may exceed a limit by this, and the certificate judges it
+    full: float = 1e-9  # a limit is full if this part of it is free, or less
+
     # Sifting: LPs of some pairs (sifting, engine).
     sifted_users: int = 200  # from so many users on,
     sifted_users_per_limit: int = 30  # and from so many for each limit of a server
