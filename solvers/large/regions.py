@@ -14,6 +14,8 @@ open. Hence no point has all levels until a last program places everybody (`plac
 levels were found that nobody can have at once, and this way is lost. Often it shows earlier: a level is lower than one before it. Then all
 starts again, with the regions of the levels so far as expectations.
 
+Where many users of a large region may run nearly everywhere, its path is one of groups of them (`level_groups`), if that proves the level.
+
 Caps are expected, too: users whose cap is clearly below the level that is expected are settled there at once, as each cap that a path
 passes costs it steps; if the level is lower, it is solved again without.
 """
@@ -32,10 +34,12 @@ from fairopt.solvers.backend import Deadline, final_levels
 from fairopt.solvers.interior_point.faces import Faces
 from fairopt.solvers.interior_point.levels import caps_on_the_way, proof_of, unit_of_levels
 from fairopt.solvers.interior_point.path import Face, LevelPath, LevelResult, scaled_course, solve_level
+from fairopt.solvers.large.level_groups import LevelGroups
 from fairopt.solvers.large.placing import place
 from fairopt.solvers.large.settings import SETTINGS
 from fairopt.solvers.leximin.levels import Course, NotConverged, Step, Together, exactly, raise_levels, settle_below
 from fairopt.solvers.structure.arrays import NUMPY
+from fairopt.solvers.structure.pairs import Pairs, lay_out
 from fairopt.solvers.structure.scaling import ScaledProgram
 
 __all__ = ["Region", "regions_of", "solve_in_regions"]
@@ -125,6 +129,8 @@ class _Regions:
         self.last: LevelResult | None = None
         self.level = 0.0  # the highest so far
         self.of_level = np.full(scaled.n_users, -1)  # at which each user was on a path last
+        self.groups: LevelGroups | None = None  # of the present path
+        self.group = np.full(scaled.n_users, -1)  # of each user on its last path; -1 by itself
         self.expects_caps = True
         self.steps = self.window = 0
         self._count()
@@ -150,6 +156,7 @@ class _Regions:
         if reached.error > self.enough or not proved.any():
             raise NotConverged(f"no convergence at level {len(stages) + 1} of a region, with an error of {reached.error:.1e}")
         self.last = LevelResult(path, path.ended(reached), end.steps)
+        self.group[self.faces.user] = -1 if self.groups is None else np.where(self.groups.is_together, self.groups.group, -1)
         t = float(self.last.reached.level) * self.unit
         proof = proof_of(part, self.last.reached, self.unit, course.start.size)
         region = _region(self.scaled, t, proof.prices)
@@ -255,13 +262,37 @@ class _Regions:
 
     def _climbed(self, course: Course, together: BoolArray) -> tuple[LevelPath, LevelResult]:
         """Return the path of these users, and where it ends, some of them settled at their caps; tried twice where that is not exact."""
-        whole, from_last = self._path(course, together)
+        faces = self.faces
+        pairs, face = faces.next(course, self.level, faces.near(course, together))
+        from_last = bool(self.of_level[faces.user[0]] >= 0 and (self.of_level[faces.user] == self.of_level[faces.user[0]]).all())
+        found = self._climbed_by_groups(pairs, face, from_last)
+        if found is not None:
+            return found
+        whole = self._path(pairs, face, from_last)
         end = self._end(whole)
         if from_last and end.path.rising.any() and end.reached.error > SETTINGS.good:
-            again, _ = self._path(course, together, anew=True)
+            again = self._path(pairs, face, False)
             other = self._end(again)
             if not other.path.rising.any() or other.reached.error < end.reached.error:
                 return again, other
+        return whole, end
+
+    def _climbed_by_groups(self, pairs: Pairs, face: Face, from_last: bool) -> tuple[LevelPath, LevelResult] | None:
+        """Return the path of these users, and the end that a path of groups of them proves; None where it proves none."""
+        groups = LevelGroups.of(pairs.scaled, face, self.group[self.faces.user])
+        self.groups = None
+        if groups is None:
+            return None
+        few = self._path(lay_out(groups.program, NUMPY), groups.face_of_groups, from_last)
+        whole = LevelPath.on(face, pairs)
+        end = groups.spread(few, self._end(few), whole)
+        proves = not end.path.rising.any() or end.path.proves_all(end.reached, self.enough)
+        log.info(
+            "%d groups of %d users: error %.1e%s", few.rising.size, whole.rising.size, end.reached.error, "" if proves else ", no proof"
+        )
+        if not proves:
+            return None
+        self.groups = groups
         return whole, end
 
     def _end(self, whole: LevelPath) -> LevelResult:
@@ -282,21 +313,17 @@ class _Regions:
         self.steps += end.steps
         return end
 
-    def _path(self, course: Course, together: BoolArray, *, anew: bool = False) -> tuple[LevelPath, bool]:
-        """Return the path to the level of these users; does it start where their last one ended? That must be the same for all of them."""
-        faces = self.faces
-        pairs, face = faces.next(course, self.level, faces.near(course, together))
+    def _path(self, pairs: Pairs, face: Face, from_last: bool) -> LevelPath:
+        """Return the path to the level of these users, which starts where their last one ended if that was the same for all of them."""
         if face.course.rising.all() and not face.full.any() and (face.bounds == 1).all():
-            return LevelPath.first(pairs, self.unit), False
-        part, of_level = pairs.scaled, self.of_level[faces.user]
-        from_last = not anew and of_level[0] >= 0 and bool((of_level == of_level[0]).all())
-        x = face.x
+            return LevelPath.first(pairs, self.unit)
+        part, x = pairs.scaled, face.x
         if not from_last:
             begin = np.where(face.course.rising, face.course.rate * SETTINGS.begin * self.level, face.course.start)
             point = place(part, face.bounds, begin, self.deadline, SETTINGS.nearly)
             self.steps += point.steps
-            x = point.x
-        return LevelPath.on(_from(face, x, part), pairs), from_last
+            x = np.maximum(point.x, SETTINGS.least_of_slice / np.bincount(part.server)[part.server])
+        return LevelPath.on(_from(face, x, part), pairs)
 
 
 def _from(face: Face, x: FloatArray, part: ScaledProgram) -> Face:
