@@ -21,7 +21,7 @@ the same with the users as agents. Terms cancel in p.b - phi.guarantees: its rou
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -72,12 +72,16 @@ class _Alone:
     def __init__(self, program: Program, goal: TreeFilling, promised: Floors | None, filling_gaps: TreeGaps) -> None:
         self.program, self.goal, self.filling_gaps = program, goal, filling_gaps
         self.promised = Floors() if promised is None else promised
-        self.promises = promises_of(goal)
         self.points: dict[tuple[int, bool], FloatArray] = {}
         self.worst = 0.0
         self.of_all: FilledTogether | None = None
         if self.promised.together is not None:
             self.of_all = self._together(self.promised.together)
+
+    @cached_property
+    def promises(self) -> tuple[Promise, ...]:
+        """All promises of the filling."""
+        return promises_of(self.goal)
 
     def amount(self, k: int, large: bool) -> float:
         """Return the amount of a promise, ``large``: on servers that are large enough."""
@@ -223,9 +227,8 @@ def raised_gap(program: Program, part: Part, bounds: FloatArray | None, stages: 
     if bounds is None:
         bounds = extra.bounds
     least, size = extra.bounds.copy(), np.maximum(extra.bounds, bounds)
-    positive = np.flatnonzero(extra.bounds > 0)
-    on_shares = ShareLimits.of(replace(program, limits=extra.select(positive)))
-    of_shares = positive[on_shares.rows]
+    on_shares = ShareLimits.of(program, part)
+    of_shares = np.flatnonzero(on_shares.rows)
     if program.down_closed:
         least[of_shares] = np.maximum(least[of_shares], on_shares.uses @ shares)
     else:  # a program says how far each is raised

@@ -33,8 +33,8 @@ from fairopt.certificate.ruled_levels import RuledProofs
 from fairopt.certificate.tree_course import Course
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import FITS, NOTHING
-from fairopt.program import LimitKind, Limits, Program, Solution, Stage, TreeFilling
-from fairopt.program.share_limits import ShareLimits
+from fairopt.program import LimitKind, Program, Solution, Stage, TreeFilling
+from fairopt.program.share_limits import ShareLimits, during
 from fairopt.program.undisturbed import Undisturbed, stop_times
 
 __all__ = ["tree_gaps"]
@@ -67,11 +67,10 @@ def _filling_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tu
         size = np.full(size.size, float(final.max(initial=0.0)) or float(most.max(initial=0.0)))
     for number, part in enumerate(goal.parts):
         x = solution.parts[number]
-        extra = part.limits(solution.bounds_of_part(number))
         optimality = max(
             optimality, raised_gap(program, part, solution.bounds_of_part(number), solution.raised.get(number, ()), shares.users)
         )
-        of_part = program if extra is None else replace(program, limits=Limits.stack([program.limits, extra]))
+        of_part = during(program, part, solution.bounds_of_part(number))
         limits = of_part.limits
         on_shares = ShareLimits.of(of_part)
         able = program.per_user(of_part.largest() * per_level) > 0

@@ -179,7 +179,9 @@ def amounts_by_shares(
         most, fewest = np.zeros(len(program.users)), np.full(len(program.users), np.inf)
         np.maximum.at(most, users, per_share)
         np.minimum.at(fewest, users, per_share)
-        whole = np.isin(mine, columns) | ~np.isin(program.pair_users[mine], users)
+        in_row, needs = np.zeros(program.n_pairs, bool), np.zeros(len(program.users), bool)
+        in_row[columns], needs[users] = True, True
+        whole = in_row[mine] | ~needs[program.pair_users[mine]]
         if len(groups) > 1 or not whole.all() or (most > fewest * (1 + SAME)).any():
             return None
         rows.append((np.flatnonzero(most), most[most > 0]))
@@ -229,8 +231,7 @@ def raised_limits(program: Any, part: Part, x: Any) -> tuple[list[Any], IntArray
     assert extra is not None
     exact, zero = isinstance(program, ExactProgram), (rational(0) if isinstance(program, ExactProgram) else 0.0)
     names = program.program if isinstance(program, ExactProgram) else program
-    positive, of_shares = extra.bounds > 0, np.zeros(len(extra), bool)
-    of_shares[positive] = ShareLimits.of(replace(names, limits=extra.select(positive))).rows
+    of_shares = ShareLimits.of(names, part).rows
     use = [sum((values * x[columns]).tolist(), zero) for columns, values in rows] if exact else (extra.matrix @ x).tolist()
     given = [
         max(bound, used if exact else used * (1 + SAME)) if shares else bound

@@ -77,6 +77,7 @@ def promises_of(goal: TreeFilling) -> tuple[Promise, ...]:
     inside = np.zeros(tree.n_nodes, np.int64)  # guaranteed queues at a node or above it
     for node in tree.downwards():
         inside[node] = (inside[tree.parent[node]] if node else 0) + guaranteed[node]
+    risen = np.zeros(goal.weights.size, bool)
     for number, part in enumerate(goal.parts):
         if part.owners is None or part.extra is None:
             continue
@@ -85,11 +86,11 @@ def promises_of(goal: TreeFilling) -> tuple[Promise, ...]:
             if part.extra.bounds[k] > 0:
                 alike = part.rows[k].resource if owner < tree.n_nodes else -1  # tasks: one of their resources says it
                 rows_of.setdefault((owner, alike), []).append(k)
+        risen |= part.users
         rising: dict[int, BoolArray] = {}
         for (owner, resource), rows in rows_of.items():
             if owner not in rising:
-                mine = [each.of(tree, owner) for each in goal.parts[: number + 1]]
-                rising[owner] = np.any([np.zeros_like(part.users), *(each.users for each in mine if each is not None)], axis=0)
+                rising[owner] = risen & (tree.below[owner] if owner < tree.n_nodes else np.arange(risen.size) == owner - tree.n_nodes)
             if not rising[owner].any():  # nobody there can have more than nothing
                 continue
             node = tree.parent[owner] if owner < tree.n_nodes else tree.user_node[owner - tree.n_nodes]
@@ -175,7 +176,7 @@ def groups_of(program: Any, goal: TreeFilling, promise: Promise, everywhere: boo
             there, first = np.unique(users[columns][order], return_index=True)
             need = np.minimum.reduceat(each[order], first)  # of each of these users
             if everywhere:
-                columns = np.flatnonzero(np.isin(users, there))
+                columns = np.flatnonzero(_marked(there, promise.users.size)[users])
             values = need[np.searchsorted(there, users[columns])]
             values = values * program.utilities[columns] if part.by_work else values
         yield columns, values, bound
@@ -197,7 +198,7 @@ def counted_by_shares(program: Any, goal: TreeFilling, promise: Promise, x: Any)
     names = program.program if exact else program
     mine = np.flatnonzero(promise.users[names.pair_users])
     groups = list(groups_of(program, goal, promise))
-    if all(columns.size for columns, _, _ in groups) and len(groups) == 1 and np.isin(mine, groups[0][0]).all():
+    if all(columns.size for columns, _, _ in groups) and len(groups) == 1 and _marked(groups[0][0], names.n_pairs)[mine].all():
         return True
     times, most = np.zeros(names.n_pairs, np.int64), False
     zero: Any = rational(0) if exact else 0.0
@@ -206,8 +207,15 @@ def counted_by_shares(program: Any, goal: TreeFilling, promise: Promise, x: Any)
         used = (values * x[columns]).sum(initial=zero)
         most |= bool(used > guarantee * (1 if exact else 1 + MET))
     held = np.asarray(x[mine] > 0, bool)
-    needs = np.isin(names.pair_users, names.pair_users[np.flatnonzero(times)])[mine]
+    needs = _marked(names.pair_users[times > 0], promise.users.size)[names.pair_users[mine]]
     return not most and bool((times[mine] <= 1).all()) and not (held & needs & (times[mine] == 0)).any()
+
+
+def _marked(positions: IntArray, size: int) -> BoolArray:
+    """Return which of so many positions are among these, (size,)."""
+    marked = np.zeros(size, bool)
+    marked[positions] = True
+    return marked
 
 
 def guaranteed(program: Any, goal: TreeFilling, promise: Promise) -> Any:

@@ -9,7 +9,7 @@ So the shares alone show when such a limit is full, and no program is needed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,9 +19,10 @@ from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.tolerances import SAME
 from fairopt.program.limits import ACROSS_SERVERS, LimitKind, Limits
 from fairopt.program.program import Program
-from fairopt.program.sparse_rows import by_rows, entries_of
+from fairopt.program.sparse_rows import by_rows, entries_of, stacked
+from fairopt.program.tree_filling import Part
 
-__all__ = ["ShareLimits"]
+__all__ = ["ShareLimits", "during"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,16 +37,18 @@ class ShareLimits:
         Which they are.
     uses : sparse array (share limits, users)
         k, what a unit of the share of a user takes.
-    by_user : sparse array (users, share limits)
-        The same, transposed: it is asked for at every change of rates.
     bounds : array (share limits,)
     """
 
     limits: Limits
     rows: BoolArray
     uses: sp.csr_array
-    by_user: sp.csr_array
     bounds: FloatArray
+
+    @cached_property
+    def by_user(self) -> sp.csr_array:
+        """k by users, (users, share limits): it is asked for at every change of rates."""
+        return sp.csr_array(self.uses.T)
 
     @cached_property
     def others(self) -> Limits:
@@ -53,12 +56,17 @@ class ShareLimits:
         return self.limits.select(~self.rows)
 
     @classmethod
-    def of(cls, program: Program) -> ShareLimits:
-        """Return those of a program, found once: whether an engine wins, its methods and its paths all ask."""
+    def of(cls, program: Program, part: Part | None = None) -> ShareLimits:
+        """Return those of a program, or of the guarantees of a ``part`` of its goal alone.
+
+        They are found once: whether an engine wins, its methods, its paths, and the proof all ask.
+        """
         if program._share_limits is None:
-            object.__setattr__(program, "_share_limits", cls._of(program))
-        found: ShareLimits = program._share_limits
-        return found
+            object.__setattr__(program, "_share_limits", {})
+        known: dict[Part | None, ShareLimits] = program._share_limits
+        if part not in known:
+            known[part] = cls._of(program if part is None or part.extra is None else replace(program, limits=part.extra))
+        return known[part]
 
     @classmethod
     def _of(cls, program: Program) -> ShareLimits:
@@ -82,8 +90,12 @@ class ShareLimits:
         rows[where[~kept]] = False
         mine = kept[groups // users]
         row, user, use, number = (np.cumsum(kept) - 1)[groups[mine] // users], groups[mine] % users, high[mine], int(kept.sum())
-        uses, by_user = by_rows(use, row, user, (number, users)), by_rows(use, user, row, (users, number))
-        return cls(limits, rows, uses, by_user, limits.bounds[where[kept]])
+        return cls(limits, rows, by_rows(use, row, user, (number, users)), limits.bounds[where[kept]])
+
+    def above(self, others: ShareLimits, limits: Limits) -> ShareLimits:
+        """Return those of all ``limits``, of which these are the first and others the last, maybe with other bounds."""
+        rows = np.append(self.rows, others.rows)
+        return ShareLimits(limits, rows, stacked([self.uses, others.uses]), limits.bounds[rows])
 
     def left(self, shares: FloatArray) -> FloatArray:
         """Return what is left of each limit, (share limits,)."""
@@ -92,3 +104,18 @@ class ShareLimits:
     def users_of(self, limits: BoolArray) -> BoolArray:
         """Return which users take something of some of these limits, (users,)."""
         return np.asarray(self.by_user @ limits.astype(np.float64) > 0)
+
+
+def during(program: Program, part: Part, bounds: FloatArray | None) -> Program:
+    """Return the program of a part of its goal: behind its limits those of the part, with these bounds; None: with their own."""
+    extra = part.limits(bounds)
+    if extra is None:
+        return program
+    keys = extra.keys.copy()
+    keys[:, 0] += len(program.queue_limits)
+    limits = Limits.stack([program.limits, replace(extra, keys=keys)])
+    of_part = replace(program, limits=limits, queue_limits=program.queue_limits + part.names)
+    if part.extra is not None and ((extra.bounds > 0) == (part.extra.bounds > 0)).all():  # the same rows count as limits on shares
+        found = ShareLimits.of(program).above(ShareLimits.of(program, part), limits)
+        object.__setattr__(of_part, "_share_limits", {None: found})
+    return of_part

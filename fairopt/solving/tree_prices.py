@@ -10,14 +10,12 @@ or by less if something else stops them first. That is its price.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from fairopt.instance.tolerances import FITS
-from fairopt.program import LimitKind, Limits, Program, Solution, TreeFilling
+from fairopt.program import LimitKind, Program, Solution, TreeFilling
 from fairopt.program.limits import ACROSS_SERVERS
-from fairopt.program.share_limits import ShareLimits
+from fairopt.program.share_limits import ShareLimits, during
 
 __all__ = ["prices_at_events"]
 
@@ -33,8 +31,7 @@ def prices_at_events(program: Program, goal: TreeFilling, solution: Solution) ->
         return found
     shares = goal.nothing()
     for number, part in enumerate(goal.parts):
-        extra = part.limits(solution.bounds_of_part(number))
-        of_part = program if extra is None else replace(program, limits=Limits.stack([program.limits, extra]))
+        of_part = during(program, part, solution.bounds_of_part(number))
         on_shares = ShareLimits.of(of_part)
         names = _names(program, of_part, on_shares)
         way = goal.course(part, shares, program.per_user(of_part.largest() * per_level) > 0, most, on_shares)

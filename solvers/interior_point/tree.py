@@ -44,8 +44,8 @@ log = logging.getLogger(__name__)
 
 def obstacle_of_tree(program: Program, goal: TreeFilling) -> str:
     """Return why a tree does not fit into the layout of ``structure``, as the end of a sentence that begins "the program has"."""
-    extras = (replace(program, limits=part.extra) for part in goal.parts if part.extra is not None and len(part.extra))
-    if not all(ShareLimits.of(extra).rows.all() for extra in extras):
+    guarantees = (part for part in goal.parts if part.extra is not None and len(part.extra))
+    if not all(ShareLimits.of(program, part).rows.all() for part in guarantees):
         return "guarantees of queues that are not limits on shares, but on some servers alone"
     return obstacle(_of_servers(program))
 

@@ -16,12 +16,12 @@ import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tolerances import DIGITS, SAME
-from fairopt.program import Limits, Program, Solution, Stage
+from fairopt.program import Program, Solution, Stage
 from fairopt.program.agents import AgentProgram
 from fairopt.program.filled_together import FilledTogether, even_slices, on_large_servers
 from fairopt.program.guarantees import Floors, alone_in, ample
 from fairopt.program.promises import Promise
-from fairopt.program.share_limits import ShareLimits
+from fairopt.program.share_limits import ShareLimits, during
 from fairopt.program.tree_filling import Shares, TreeCourse, TreeFilling
 from fairopt.program.undisturbed import stop_times
 from fairopt.solvers.backend import Deadline
@@ -177,9 +177,8 @@ class _Tree(Filling):
     def climbed(self, number: int, bounds: FloatArray | None, before: Filled, keeping: Keeping | None) -> Filled:
         """Raise the levels of a part by the engine."""
         program, part, x, stages = self.program, self.goal.parts[number], before.x, before.stages
-        extra = part.limits(bounds)
-        of_part = program if extra is None else _with_guarantees(program, extra, part.names)
-        room = self.most if extra is None else program.per_user(of_part.largest() * program.utilities)
+        of_part = during(program, part, bounds)
+        room = self.most if of_part is program else program.per_user(of_part.largest() * program.utilities)
         limits = ShareLimits.of(of_part)
         way = self.goal.course(part, before.shares, room > 0, self.most, limits)
         if way.rising.any():
@@ -289,11 +288,3 @@ class _Ahead:
                 return None
             x = x + slices * lacks[users] / SETTINGS.rounds_of_guess
         return x if (self.matrix @ x <= self.bounds).all() else None
-
-
-def _with_guarantees(program: Program, extra: Limits, names: tuple[str, ...]) -> Program:
-    """Return the program with the extra limits of a part behind its own."""
-    keys = extra.keys.copy()
-    keys[:, 0] += len(program.queue_limits)
-    numbered = replace(extra, keys=keys)
-    return replace(program, limits=Limits.stack([program.limits, numbered]), queue_limits=program.queue_limits + names)

@@ -24,8 +24,8 @@ import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.tolerances import DIGITS, SAME
-from fairopt.program import Limits, Program, Solution, Stage, TreeFilling
-from fairopt.program.share_limits import ShareLimits
+from fairopt.program import Program, Solution, Stage, TreeFilling
+from fairopt.program.share_limits import ShareLimits, during
 from fairopt.program.tree_filling import Part, Shares, TreeCourse
 from fairopt.solvers.leximin.least_change import LeastChange
 from fairopt.solvers.leximin.settings import SETTINGS
@@ -52,8 +52,7 @@ def polish_tree(program: Program, goal: TreeFilling, solution: Solution) -> Solu
         return None
     shares, stages, ends = goal.nothing(), list[Stage](), list[FloatArray]()
     for number, part in enumerate(goal.parts):
-        extra = part.limits(solution.bounds_of_part(number))
-        of_part = program if extra is None else replace(program, limits=Limits.stack([program.limits, extra]))
+        of_part = during(program, part, solution.bounds_of_part(number))
         own = [stage for stage in solution.stages if stage.part == number]
         found = _Part.of(of_part, goal, part, shares, own).polished(solution.parts[number])
         if found is None:
