@@ -26,7 +26,8 @@ these only good ends count.
 *End.* The path ends by the error of the certificate, not by the products: with what the active sets show, as soon as this error is small
 (`fairopt.solvers.interior_point.alpha_fair_end`).
 
-Many users whose pairs use one limit each are solved by way of a sample (`fairopt.solvers.interior_point.by_sample`).
+Many users whose pairs use one limit each, and who may be on some servers at once, are solved by way of a sample
+(`fairopt.solvers.interior_point.by_sample`). The few users that are left then have a path, and the polish makes its end exact.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.program import AlphaFair, Program, Solution, Tradeoff
+from fairopt.solvers.active_sets.polish import polish
 from fairopt.solvers.active_sets.problem import AlphaFairProblem, too_little
 from fairopt.solvers.active_sets.problem import Point as Answer
 from fairopt.solvers.backend import Deadline, nothing_to_solve
@@ -46,8 +48,10 @@ from fairopt.solvers.interior_point.alpha_fair_end import End, best_end
 from fairopt.solvers.interior_point.alpha_fair_path import Path
 from fairopt.solvers.interior_point.alpha_fair_rising import RisingPath
 from fairopt.solvers.interior_point.alpha_fair_worths import Worths
-from fairopt.solvers.interior_point.by_sample import Start, fits, solve_by_sample
+from fairopt.solvers.interior_point.by_sample import solve_by_sample
 from fairopt.solvers.interior_point.rows import RowPairs, ScaledRows
+from fairopt.solvers.interior_point.sample_reduced import Start
+from fairopt.solvers.interior_point.sample_users import fits
 from fairopt.solvers.interior_point.settings import ALPHA_FAIR, RISING
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
 from fairopt.solvers.structure.pairs import Pairs, lay_out
@@ -74,7 +78,8 @@ def solve_alpha_fair(
         return nothing_to_solve(program)
 
     def follow(part: Program, its_goal: AlphaFair, start: Start | None, rough: float) -> Solution | None:
-        return _solution(part, its_goal, lay_out(ScaledProgram.of(part), NUMPY), tolerance, deadline, start, rough)
+        near = _solution(part, its_goal, _laid_out(part, NUMPY), tolerance, deadline, start, rough)
+        return near if near is None or rough else polish(part, near) or near
 
     found = solve_by_sample(program, goal, follow) if pairs is None and arrays.are_numpy and fits(program) else None
     if found is not None:
@@ -112,7 +117,9 @@ def _solution(
         better, least = _found(again, good, ALPHA_FAIR.digits * tolerance, deadline), np.inf if found is None else found.end.error
         if better is not None and better.end.error < (least if again.to_the_poorest else fair):
             path, found = again, better
-    if found is None or (found.end.error > max(good, tolerance) and program.n_pairs > ALPHA_FAIR.pairs_of_rough_answers):
+    if found is None or (start is not None and found.end.error > good):
+        return None
+    if found.end.error > max(good, tolerance) and program.n_pairs > ALPHA_FAIR.pairs_of_rough_answers:
         return None
     tasks = pairs.tasks(found.end.x)
     nothing = program.per_user(tasks)[pairs.scaled.member] == 0

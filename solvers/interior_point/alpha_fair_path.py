@@ -9,7 +9,7 @@ import numpy as np
 from fairopt.instance import FloatArray
 from fairopt.solvers.interior_point.alpha_fair_end import End
 from fairopt.solvers.interior_point.alpha_fair_worths import Worths
-from fairopt.solvers.interior_point.by_sample import Start
+from fairopt.solvers.interior_point.sample_reduced import Start
 from fairopt.solvers.interior_point.settings import ALPHA_FAIR, STEPS
 from fairopt.solvers.interior_point.steps import Demand, Point, advance, part_of_the_way
 
@@ -40,7 +40,7 @@ class Path:
     def __init__(self, worths: Worths, start: Start | None = None, *, to_the_poorest: bool = True) -> None:
         self.worths, self.pairs, self.to_the_poorest = worths, worths.pairs, to_the_poorest
         pairs, xp = self.pairs, self.pairs.xp
-        self._even = pairs.even_slices() if start is None else pairs.lay(start.slices)
+        self._even = pairs.even_slices() if start is None else pairs.lay(start.x[pairs.scaled.column] / pairs.scaled.scale)
         if worths.log_cap is not None:
             cap = xp.exp(worths.log_cap)
             self._even = self._even * pairs.spread(xp.clip(cap / pairs.rows(self._even) / 2, None, 1.0))

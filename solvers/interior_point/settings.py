@@ -191,19 +191,24 @@ class RowSettings:
 
 @dataclass(frozen=True, slots=True)
 class SampleSettings:
-    """Many users of one limit each (by_sample)."""
+    """Many users of one limit a pair, and one of their own (by_sample, sample_users, sample_reduced)."""
 
     users_of_samples: int = 4_000  # from which on a sample is faster, in all
-    users_per_limit: int = 20  # and for each limit
+    users_per_limit: int = 20  # and for each limit of a server
     sample: int = 500  # users of a sample: at least,
     largest_sample: int = 10_000  # at most,
     one_in: int = 50  # and of so many of a large program
-    rough: float = 3e-5  # gap at which a path ends whose prices only tell which pairs to keep
-    more: float = 2.0  # times the part of its spending that a limit misses or has too much: pairs kept besides the cheapest, by user
-    fewest: int = 400  # of these pairs
-    few: int = 1_000  # of these pairs, up to which a path goes on to its end at once
-    clear: float = 1e-6  # relative cost by which a pair that is not kept must exceed the least at the end
+    rough: float = 3e-5  # gap at which a path ends whose prices only tell which users to set apart
+    more: float = 2.0  # times the part of a limit that prices misplace: users set apart, of all
+    fewest: int = 400  # of these users
+    few: int = 1_000  # of these users, up to which a path goes on to its end at once
+    clear: float = 1e-6  # part of its cost by which a pair that is not kept must exceed the least at the end
     rounds_of_samples: int = 8
+    free: float = 1e-3  # part of the largest price: a limit with a smaller one may have room
+    alike: float = 1e-4  # difference of two pairs of a user in what they take of its own limit, below which rounding would split it
+    units_of_rounding: float = 8.0  # by which proportional numbers of an instance may miss their ratio
+    even: float = 0.1  # part of an even share with which a path begins
+    dear: float = 0.01  # of the largest or of a mean price, and of the money of a user for its own limit: least price there
 
 
 @dataclass(frozen=True, slots=True)
