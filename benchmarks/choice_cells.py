@@ -50,6 +50,10 @@ class Cell:
         Three users in ten have a number of tasks, 0.2 to 2 times what their part of the cluster holds; or nobody holds more than one.
     spread : float
         Orders of magnitude over which the weights lie.
+    eligible : float
+        Part of the pairs that are eligible, in expectation; everybody has one server at least. With ``places`` it is 1.
+    groups : int
+        Users and servers are in this many groups, and nobody may run on a server of another group.
     """
 
     goal: str
@@ -60,6 +64,8 @@ class Cell:
     takes: float = 1.0
     caps: str = "none"
     spread: float = 0.7
+    eligible: float = 1.0
+    groups: int = 1
 
     @property
     def pairs(self) -> int:
@@ -70,9 +76,11 @@ class Cell:
     def title(self) -> str:
         """The cell in words."""
         words = [f"{self.goal}, {self.users:,} x {self.servers:,} x {self.resources:,}"]
-        words += [f"1 to {self.places} servers each"] * (self.places > 0) + [f"{self.takes:.0%} of the resources"] * (self.takes < 1)
+        words += [f"1 to {self.places} servers each"] * (self.places > 0) + [f"{self.eligible:.0%} of the pairs"] * (self.eligible < 1)
+        words += [f"{self.groups} groups"] * (self.groups > 1) + [f"{self.takes:.0%} of the resources"] * (self.takes < 1)
         words += _CAPPED[self.caps]
-        return ", ".join(words + [f"weights over {self.spread:g} orders"] * (self.spread > 1))
+        words += ["equal weights"] * (self.spread == 0) + [f"weights over {self.spread:g} orders"] * (self.spread > 1)
+        return ", ".join(words)
 
     def instance(self) -> fo.Instance:
         """Draw the instance: capacities U[1, 10], demands U[0.01, 0.1], the same on every call."""
@@ -87,6 +95,11 @@ class Cell:
             given["eligibility"] = eligible = np.zeros((n, k), bool)
             for user, number in enumerate(rng.integers(1, self.places + 1, n)):
                 eligible[user, rng.choice(k, number, replace=False)] = True
+        if self.eligible < 1 or self.groups > 1:
+            of_server = np.arange(k) % self.groups
+            own = rng.integers(k, size=n)  # a server that the user may run on whatever is drawn
+            given["eligibility"] = eligible = (rng.random((n, k)) < self.eligible) & (of_server == of_server[own][:, None])
+            eligible[np.arange(n), own] = True
         if self.caps == "tasks":
             alone = np.divide(capacities.sum(axis=0), demands, out=np.full((n, m), np.inf), where=taken).min(axis=1)
             part = given["weights"] / given["weights"].sum() * alone * rng.uniform(0.2, 2, n)
@@ -138,11 +151,15 @@ _QUARTER = {"places": 0.25, "takes": 0.7}
 _CAPS = {"caps": "tasks"}
 _SPREAD = {"spread": 6.0}
 _NETWORK = {"takes": 0.03}
+_MOST = {"eligible": 0.9}
+_EQUAL = {"spread": 0.0}
 _ONE_EACH = {"caps": "parallelism"}
 _SMALL = ((10, 3, 2), (40, 10, 2))
 _MIDDLE = ((30, 100, 3), (200, 20, 3), (1000, 5, 2))
 _LARGE = ((2000, 10, 3), (1000, 50, 3), (100, 300, 2))
 _MANY_PAIRS = ((10_000, 10, 2), (2000, 50, 3), (1000, 100, 2))
+_IN_GROUPS = (((200, 20, 3), 5), ((500, 100, 2), 4), ((1000, 40, 3), 10), ((3000, 60, 3), 20))
+_MORE_RESOURCES = ((3000, 100, 4), (4000, 50, 5), (10_000, 20, 4))
 _POOLS = ((30, 1, 3), (1000, 1, 2), (100_000, 1, 1))
 
 
@@ -161,6 +178,14 @@ def grid() -> list[Cell]:
     cells += _varied(_shapes("leximin", (100, 50, 3), (3000, 60, 3), (5000, 100, 3)), _LEVELS)
     cells += _varied(_shapes("leximin", (1000, 10, 3), (1000, 20, 3)), {"places": 0.25})
     cells += _varied(_shapes("leximin", (200, 20, 3), (466, 27, 3)), _QUARTER, _QUARTER | _CAPS)
+    cells += _varied(_shapes("leximin", _MIDDLE[1], (500, 100, 3), (3000, 100, 4)), _MOST)
+    cells += _varied(_shapes("leximin", _MANY_PAIRS[1]), _MOST | _EQUAL, _MOST | {"spread": 3.0}, _MOST | _SPREAD)
+    cells += _varied(_shapes("proportional", (500, 50, 3), _MANY_PAIRS[1]), _MOST)
+    cells += _varied(_shapes("leximin", *_MORE_RESOURCES), _PLAIN)
+    cells += _varied(_shapes("proportional", _MORE_RESOURCES[1]), _PLAIN)
+    cells += _varied(_shapes("divided time", _MIDDLE[1]), _MOST)
+    for size, groups in _IN_GROUPS:
+        cells += _varied(_shapes("leximin", size), {"groups": groups})
     for goal in ("alpha 0.5", "alpha 4"):
         cells += _varied(_shapes(goal, _SMALL[1], *_MIDDLE, _LARGE[0], _POOLS[1]), _PLAIN, _LEVELS, _CAPS, _SPREAD)
     cells += _varied(_shapes("equal level", *_SMALL, *_MIDDLE, *_LARGE), _PLAIN, _LEVELS)

@@ -11,6 +11,7 @@ import numpy as np
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance.tolerances import EXACT
 from fairopt.program import AllPairs, Feature, Leximin, LimitKind, Program, Solution, TreeFilling
+from fairopt.program.components import components
 from fairopt.program.limits import ACROSS_SERVERS
 from fairopt.solvers.backend import ALWAYS, Backend, Deadline, Method
 from fairopt.solvers.interior_point.market import as_market, is_large
@@ -154,6 +155,7 @@ def _is_large_leximin(program: Program) -> bool:
     """Is this a leximin that HiGHS solves more slowly? HiGHS solves a small program for each level, and a path takes longer steps.
 
     There are many levels where users have few servers each, or use different resources: up to larger sizes HiGHS is the faster there.
+    Users and servers in groups that share nothing have levels of their own: the size of a group counts.
     """
     pairs, users, servers = program.n_pairs, len(program.users), len(program.servers)
     size = pairs * int((program.limits.kinds != LimitKind.TASKS).sum())
@@ -165,9 +167,19 @@ def _is_large_leximin(program: Program) -> bool:
     if few_each and differ and pairs < ENGINE.pairs_of_most_levels:
         return False
     many_levels = differ or program.several_levels or pairs <= ENGINE.pairs_each_alike * users
-    if size < (ENGINE.size_of_many_levels if many_levels else ENGINE.size_of_levels):
+    least = ENGINE.size_of_many_levels if many_levels else ENGINE.size_of_levels
+    if size < least or (not program.goal.is_equal and size < least * _number_of_groups(program) ** 2):
         return False
     return not _has_far_weights(program) or (pairs >= ENGINE.pairs_of_far_weights and _may_have_one_level(program))
+
+
+def _number_of_groups(program: Program) -> int:
+    """Return the number of groups of users and servers such that no user can run on a server of another group."""
+    if isinstance(program, AllPairs):
+        return 1
+    users = len(program.users)
+    part = components(program.pair_users, program.pair_servers + users, users + len(program.servers))
+    return np.unique(part[program.members]).size
 
 
 def _has_far_weights(program: Program) -> bool:

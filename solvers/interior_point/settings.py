@@ -40,7 +40,7 @@ __all__ = [
 class EngineSettings:
     """Sizes from which the engine comes before others, and from which answers are judged in another way (engine, paths, market)."""
 
-    size_of_levels: int = 50_000  # in general
+    size_of_levels: int = 50_000  # in general, for each group of users and servers that share nothing with others
     size_of_many_levels: int = 300_000  # where many levels are expected: a program much like it has several, or users have few servers:
     pairs_each: float = 3.0  # this many pairs a user, in the mean,
     part_each: float = 0.5  # or this part of all pairs, at most, where not everybody uses all resources;
@@ -67,7 +67,7 @@ class StepSettings:
     ahead: float = 0.5  # corrections look this much further than the step goes
     spread: float = 0.1  # a product further off its target than this factor is corrected
     gain: float = 0.02  # what a correction has to add to the lengths of the steps
-    many_users: int = 20  # users for each limit: with fewer of them a step gains little by cuts
+    many_users: int = 6  # users for each limit: with fewer of them a step gains little by cuts
     cut: float = 0.3  # part of the gap that all cuts of a step together may be worth
     cut_rounds: int = 30  # of the search for the length of a step with cuts
     cut_digits: float = 0.01  # accuracy of this search

@@ -76,8 +76,9 @@ def suits_groups(program: Program) -> bool:
     """Are there so many pairs of all users and all servers that groups of users are faster?"""
     if not isinstance(program, AllPairs):
         return False
-    n, k = program.demands.shape[0], program.capacities.shape[0]
-    if n * k < SETTINGS.least_pairs or k < SETTINGS.least_servers or n < max(SETTINGS.least_users, SETTINGS.users_for_a_server * k):
+    (n, m), k = program.demands.shape, program.capacities.shape[0]
+    users_for_a_server = SETTINGS.users_for_a_server[min(m, len(SETTINGS.users_for_a_server)) - 1]
+    if n * k < SETTINGS.least_pairs or k < SETTINGS.least_servers or n < max(SETTINGS.least_users, users_for_a_server * k):
         return False
     if isinstance(program.goal, Leximin):
         many = n * k >= SETTINGS.pairs_of_levels or n >= SETTINGS.users_of_levels * k

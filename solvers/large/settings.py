@@ -18,7 +18,7 @@ class Settings:
     least_pairs: float = 100_000
     least_users: int = 300
     least_servers: int = 2
-    users_for_a_server: int = 2  # with fewer of them the groups would be as many as the users
+    users_for_a_server: tuple[int, ...] = (2, 2, 2, 150, 1_000, 7_000)  # of 1, 2, ... resources: with fewer, groups would be too many
     pairs_of_levels: float = 300_000  # of leximins with fewer pairs,
     users_of_levels: int = 20  # so many users for a server, unless their weights are too different for the path of all pairs
     most_servers: int = 330  # of alpha-fair goals

@@ -424,6 +424,11 @@ def test_it_is_chosen_where_it_wins() -> None:
     assert choose(fo.formulate(spread_instance(1000, 40, 2, part=0.03), "drfh"), None).name == "highs"
     some = spread_instance(1000, 10, 2, part=0.3)
     assert choose(fo.formulate(some, "drfh"), None).name == "interior-point"
+    in_groups = {groups: np.arange(1000)[:, None] % groups == np.arange(40) % groups for groups in (2, 10)}  # that share nothing
+    for groups, name in ((2, "interior-point"), (10, "highs")):
+        apart = spread_instance(1000, 40, 2).replace(eligibility=in_groups[groups])
+        assert choose(fo.formulate(apart, "drfh"), None).name == name
+        assert choose(fo.formulate(apart, "drfh", formulation="equalize"), None).name == "interior-point"
     one_resource = np.where(np.arange(1000)[:, None] % 2, some.demands, some.demands * [1, 0])
     assert choose(fo.formulate(some.replace(demands=one_resource), "drfh"), None).name == "highs"
     assert choose(fo.formulate(spread_instance(100, 10, 2), "drfh"), None).name == "highs"

@@ -24,7 +24,7 @@ FEW = replace(SETTINGS, first_groups=16, server_groups=((4, 1e-3),))
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups for small instances, too, and few of them."""
     monkeypatch.setattr(all_pairs, "_MANY", 0)
-    monkeypatch.setattr(engine, "SETTINGS", replace(SETTINGS, least_pairs=0, least_users=0, least_servers=1))
+    monkeypatch.setattr(engine, "SETTINGS", replace(SETTINGS, least_pairs=0, least_users=0, least_servers=1, users_for_a_server=(2,)))
     monkeypatch.setattr(groups, "SETTINGS", FEW)
 
 
@@ -154,6 +154,7 @@ def test_what_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "SETTINGS", replace(SETTINGS, least_pairs=0, least_users=0, least_servers=1))
     assert suits_groups(fo.formulate(instance, "drfh"))
     assert not suits_groups(fo.formulate(instance, "drfh", sharing="tdm"))
+    assert not suits_groups(fo.formulate(fo.generate(**MANY | {"resources": 4}), "drfh"))  # groups would be too many
     for notion in ("psdsf", "efficiency", "uniform"):
         assert not suits_groups(fo.formulate(instance, notion)), notion
     own = np.random.default_rng(0).uniform(1, 2, (600, 12))
