@@ -300,45 +300,63 @@ def with_what_others_hold(allocation: Allocation, tasks: FloatArray | None = Non
 
 
 def _would_run(allocation: Allocation, block: slice, tasks: FloatArray | None = None) -> FloatArray:
-    instance, x = allocation.instance, allocation.tasks if tasks is None else tasks
-    rates = instance.rates if allocation.sharing == "tdm" else None
+    instance, x, timed = allocation.instance, allocation.tasks if tasks is None else tasks, allocation.sharing == "tdm"
     weights = instance.weights if instance.weights.ndim == 2 else instance.weights[:, None]
-    dtype = x.dtype
-    would = np.zeros((block.stop - block.start, instance.n_users), dtype)
-    # What another user holds, scaled by weight, may fill more servers than there are: every finite parallelism counts here.
+    scale = np.zeros((block.stop - block.start, instance.n_users, weights.shape[1]), x.dtype)
+    np.divide(weights[block, None], weights[None], out=scale, where=weights[None] > 0)  # 0: with a weight of 0, only guarantees can be held
     elsewhere = needs_no_server(instance)
+    mine, held = _on_servers(instance, x, timed, elsewhere, block)
+    would = np.zeros(scale.shape[:2], x.dtype)
+    # What another user holds, scaled by weight, may fill more servers than there are: every finite parallelism counts here.
     limited = np.flatnonzero(((instance.parallelism < np.inf) & ~elsewhere)[block])
-    by_server = np.zeros((limited.size, instance.n_users, instance.n_servers), dtype)
-    for i in range(instance.n_servers):
-        who = np.flatnonzero(x[:, i] > 0)
-        if not who.size:
-            continue
-        scale = np.zeros(
-            (block.stop - block.start, who.size, weights.shape[1]), dtype
-        )  # 0: with a weight of 0, only guarantees can be held
-        np.divide(weights[block, None, :], weights[None, who, :], out=scale, where=weights[None, who, :] > 0)
-        if rates is not None:
-            time = np.divide(x[who, i], rates[who, i], out=np.zeros(who.size, dtype), where=rates[who, i] > 0)  # 0 where the rate is 0
-            could = scale[:, :, 0] * np.where(elsewhere[block], 0, rates[block, i])[:, None] * time
-        else:
-            could = np.full(scale.shape[:2], np.inf, dtype)
-            of_all = instance.demands_by_kind[:, instance.kind_of[i]]
-            for r in range(instance.n_server_resources):
-                demand = of_all[block, r]
-                asks = demand > 0
-                bundle = scale[asks, :, r if scale.shape[2] > 1 else 0] * (x[who, i] * of_all[who, r])
-                could[asks] = np.minimum(could[asks], bundle / demand[asks, None])
-        could = np.where(instance.eligibility[block, i, None], could, 0)
-        would[:, who] += could
-        by_server[:, who, i] = could[limited]
-    for j, n in enumerate(limited + block.start):
-        would[n - block.start] = fastest_first(by_server[j], instance.rates_of_one[n], instance.parallelism[n])
+    by_server = np.zeros((limited.size, instance.n_users, instance.n_servers), x.dtype)
+    for kind in np.unique(instance.kind_of).tolist():
+        here = np.flatnonzero(instance.kind_of == kind)
+        each = scale[:, :, 0] if timed else _tasks_with_one(instance, kind, block, scale)
+        total = _sums(mine[:, here], held[:, here])
+        would += np.where(total > 0, each, 0) * total
+        for j, row in zip(limited.tolist(), by_server, strict=True):
+            row[:, here] = np.where(held[:, here] > 0, each[j, :, None], 0) * mine[j, here] * held[:, here]
+    for j, row in zip(limited.tolist(), by_server, strict=True):
+        would[j] = fastest_first(row, instance.rates_of_one[block.start + j], instance.parallelism[block.start + j])
     if instance.shared:
         would[elsewhere[block]] = np.inf
         within = with_shared_of_others(instance, x.sum(axis=1), np.arange(block.start, block.stop))
         would = np.minimum(would, within)
         would[instance.zero_demand[block] | ~instance.servable[block]] = 0
     return would
+
+
+def _on_servers(instance: Instance, x: FloatArray, timed: bool, elsewhere: BoolArray, block: slice) -> tuple[Any, FloatArray]:
+    """Return what a unit of what is held on a server is to the users of a block, (block, servers), and what users hold, (users, servers).
+
+    They hold tasks, which are something to whoever may run there, or time, in which others run tasks at their own rates.
+    """
+    if not timed:
+        return instance.eligibility[block], x
+    return np.where(instance.eligibility & ~elsewhere[:, None], instance.rates, 0)[block], _times(instance, x)
+
+
+def _tasks_with_one(instance: Instance, kind: int, block: slice, scale: FloatArray) -> FloatArray:
+    """Return how many tasks users could run with what a task of another takes on servers of a kind, by weight, (block, users)."""
+    demands, each = instance.demands_by_kind[:, kind], np.full(scale.shape[:2], np.inf, scale.dtype)
+    for r in range(instance.n_server_resources):
+        own = demands[block, r]
+        asks = own > 0
+        bundle = scale[asks, :, r if scale.shape[2] > 1 else 0] * demands[:, r]
+        each[asks] = np.minimum(each[asks], bundle / own[asks, None])
+    return each
+
+
+def _sums(mine: Any, held: FloatArray) -> FloatArray:
+    """Return the sums of mine[n,i] held[m,i] over servers i, (block, users). Of fractions only those that are not 0 are added."""
+    if held.dtype != object:
+        return np.asarray(mine @ held.T)
+    total = np.zeros((mine.shape[0], held.shape[0]), object)
+    for i in range(held.shape[1]):
+        who = np.flatnonzero(held[:, i] > 0)
+        total[:, who] += mine[:, i, None] * held[who, i]
+    return total
 
 
 def with_shared_of_others(instance: Instance, held: FloatArray, users: IntArray) -> FloatArray:

@@ -111,12 +111,13 @@ def _undecided(problem: LevelProblem, levels: FloatArray, stages: tuple[Stage, .
 def _placed(problem: LevelProblem, levels: FloatArray, tasks: FloatArray, deadline: Deadline) -> tuple[FloatArray | None, int]:
     """Return tasks, (pairs,), that give everybody its level, None if there are none, and the pivots.
 
-    The first basis is that of ``tasks``, (pairs,), and of the limits that they fill.
+    The first basis is that of ``tasks``, (pairs,), and of the limits that they fill. Levels fill limits to rounding, and have to leave room
+    for it.
     """
     limits, course = problem.program.limits, Course(problem.members, np.zeros(levels.size), levels)
     model = LevelModel.of(problem, course, 1.0, None, 0.0)
     highs = model.highs
-    highs.set_column_bounds(problem.columns.size, 1.0, 1.0)
+    highs.set_column_bounds(problem.columns.size, 1 - SETTINGS.relaxed, 1 - SETTINGS.relaxed)
     used = np.asarray(limits.matrix @ tasks)[problem.rows] / limits.bounds[problem.rows]
     full = np.flatnonzero(used >= 1 - SETTINGS.full)
     highs.start_from(np.flatnonzero(tasks[problem.columns] > 0), np.concatenate([full, model.user_rows[problem.members]]), complete=False)

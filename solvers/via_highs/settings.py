@@ -57,6 +57,7 @@ class Settings:
 
     # Levels by the prices of another answer (known_prices).
     over_decided: float = 1e-9  # relative: users who are decided may exceed a limit by this, and the certificate judges it
+    relaxed: float = 1e-13  # part of all levels that they may lack in the linear program: more than rounding
     full: float = 1e-9  # a limit is full if this part of it is free, or less
 
     # Sifting: LPs of some pairs (sifting, engine).

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -107,11 +108,35 @@ class _Server:
         return shares
 
     def _room(self, level: FloatArray) -> FloatArray:
-        """Return what is free, or held by users above each level of s, (levels, resources)."""
-        holders = self.holders
-        above = np.minimum(self.x[holders], np.maximum(self.total[holders] - level[:, None] * self.unit[holders], 0))
-        room: FloatArray = self.free + above @ self.needs[holders]
+        """Return what is free, or held by users above each level of s, (levels, resources).
+
+        A holder m gives min(x[m,i], max(0, x[m] - S unit[m])): all of x[m,i] up to one level, and nothing from another one on. Between
+        these it is linear in S, and so are sums over the holders who have passed the first level, less those over who has passed both.
+        """
+        (starts, given_from, slope_from), (ends, given_to, slope_to) = self._giving
+        first, last = np.searchsorted(starts, level), np.searchsorted(ends, level)
+        given = given_from[first] - given_to[last] - level[:, None] * (slope_from[first] - slope_to[last])
+        room: FloatArray = np.maximum(self.free + self.x[self.holders] @ self.needs[self.holders] + given, self.free)
         return room
+
+    @cached_property
+    def _giving(self) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
+        """The levels at which holders begin to give less than all that they have, and those at which they have given all, with sums.
+
+        The sums, (holders + 1, resources), are over those whose level is passed: what they have left beside what they hold here, or in all,
+        and by how much this falls for each unit of the level.
+        """
+        holders, needs = self.holders, self.needs[self.holders]
+        found: list[tuple[FloatArray, FloatArray, FloatArray]] = []
+        for left in (self.total[holders] - self.x[holders], self.total[holders]):
+            levels = left / self.unit[holders]
+            order = np.argsort(levels, kind="stable")
+            zero = np.zeros((1, needs.shape[1]), needs.dtype)
+            given, slope = (
+                np.concatenate([zero, np.cumsum((each[:, None] * needs)[order], axis=0)]) for each in (left, self.unit[holders])
+            )
+            found.append((levels[order], given, slope))
+        return found
 
     def at_most(self, users: IntArray) -> FloatArray:
         """Return an upper bound on the tasks that each user could add: its z if its share did not grow."""
