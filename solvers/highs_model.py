@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
@@ -250,6 +251,16 @@ class HighsModel:
             if self._options.get(name) != value and name not in self._kept:
                 self._highs.setOptionValue(name, value)
                 self._options[name] = value
+
+    def end_after(self, checks: int) -> None:
+        """End branch and cut where HiGHS asks for this time whether to go on: at fixed points of its course, the same on every machine."""
+        left = itertools.count(checks - 1, -1)
+
+        def check(event: Any) -> None:
+            if next(left) <= 0:
+                event.interrupt()
+
+        self._highs.cbMipInterrupt.subscribe(check)
 
     @property
     def basis(self) -> Any:

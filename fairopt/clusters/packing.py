@@ -34,7 +34,7 @@ __all__ = ["Budget", "Packed", "pack"]
 _STEPS = 16
 _FEW = 600  # pairs of user and single server, for branch and cut
 _SHORTEST = 0.01  # seconds: less is not worth a start
-_NODES = 100  # of one run of branch and cut, without a time limit,
+_EFFORT = 120_000.0  # checks of one run of branch and cut, times its columns, without a time limit,
 _MOST_STEPS = 20_000  # and steps of the simplex method after which no further one starts
 
 
@@ -44,8 +44,8 @@ class Budget:
     Attributes
     ----------
     seconds : float or None
-        The time limit. Without one, each run of branch and cut ends after 100 nodes, and no further one starts after 20,000 steps of the
-        simplex method.
+        The time limit. Without one, each run of branch and cut ends after a number of its checks, and no further one starts after 20,000
+        steps of the simplex method.
     spent : float
         Seconds of the searches so far.
     steps : int
@@ -54,17 +54,17 @@ class Budget:
     >>> budget = Budget(2.0)
     >>> with budget.spending():
     ...     budget.steps += 3
-    >>> 1.9 < budget.left() <= 2.0, budget.nodes, Budget().left(), Budget().nodes
-    (True, inf, None, 100)
+    >>> 1.9 < budget.left() <= 2.0, budget.effort, Budget().left(), Budget().effort
+    (True, inf, None, 120000.0)
     """
 
     def __init__(self, seconds: float | None = None) -> None:
         self.seconds, self.spent, self.steps = seconds, 0.0, 0
 
     @property
-    def nodes(self) -> float:
-        """The most nodes of one run of branch and cut."""
-        return _NODES if self.seconds is None else np.inf
+    def effort(self) -> float:
+        """The most that one run of branch and cut may take: checks times columns."""
+        return _EFFORT if self.seconds is None else np.inf
 
     @property
     def is_spent(self) -> bool:
@@ -215,7 +215,7 @@ def pack(capacity: FloatArray, count: int, demands: FloatArray, tasks: FloatArra
     budget = budget or Budget()
     if best.placed.sum() < tasks.sum() and mine.size * count <= _FEW and not budget.is_spent:
         with budget.spending():
-            found, steps = pack_servers(capacity, count, demands[mine], tasks[mine], budget.left(0.5), budget.nodes)
+            found, steps = pack_servers(capacity, count, demands[mine], tasks[mine], budget.left(0.5), budget.effort)
             budget.steps += steps
         if found.sum() > best.placed.sum():
             best = Packed(capacity, count, demands)

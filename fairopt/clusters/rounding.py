@@ -196,7 +196,7 @@ def _gained(placed: Placed, pairs: int, budget: Budget, *, best: bool) -> str:
     )
     least = f"; at least {placed.least:,} are needed" if 0 < placed.least < pairs else ""
     more = "" if best else "; perhaps more tasks fit"
-    end = f"after {budget.spent:.1f} s" if budget.seconds is not None else f"at its limit of {budget.nodes:g} nodes of branch and cut"
+    end = f"after {budget.spent:.1f} s" if budget.seconds is not None else "at its usual limit"
     return f"the search for fewer pairs of user and row ended {end}: {gain}{least}{more} (placement_time_limit= searches longer)"
 
 
@@ -209,7 +209,7 @@ def _rounded(
     """
     program = WholePlacement.of(small, per_user, rows)
     with budget.spending():
-        placed = place_whole(program, budget.left(least=_LEAST), budget.nodes)
+        placed = place_whole(program, budget.left(least=_LEAST), budget.effort)
         budget.steps += placed.iterations
     wanted = np.zeros((small.n_users, small.n_servers))
     wanted[program.pair_users, program.pair_servers] = placed.x
@@ -322,12 +322,12 @@ def _together(
     tasks = np.zeros((single.n_users, single.n_servers))
     there = wanted[each.pair_users, row[each.pair_servers]] > 0
     with budget.spending():
-        numbers = place_numbers(replace(each, most=np.where(there, each.most, 0.0)), budget.left(least=_LEAST), budget.nodes)
+        numbers = place_numbers(replace(each, most=np.where(there, each.most, 0.0)), budget.left(least=_LEAST), budget.effort)
         budget.steps += numbers.iterations
     tasks[each.pair_users, each.pair_servers] = numbers.x
     if _worth(program, tasks) < _worth(program, wanted) - FITS:
         with budget.spending():
-            anywhere = place_whole(each, budget.left(least=_LEAST), budget.nodes)
+            anywhere = place_whole(each, budget.left(least=_LEAST), budget.effort)
             budget.steps += anywhere.iterations
         others = np.zeros_like(tasks)
         others[each.pair_users, each.pair_servers] = anywhere.x

@@ -45,11 +45,12 @@ class Placed:
     iterations: int = 0
 
 
-def place_whole(program: WholePlacement, time_limit: float | None = None, nodes: float = SETTINGS.most_nodes) -> Placed:
+def place_whole(program: WholePlacement, time_limit: float | None = None, effort: float | None = None) -> Placed:
     """Solve the three goals in their order. Where branch and cut ends before it has proved an answer, the best one found is taken.
 
     The time limit is that of all three; the numbers of tasks, which most programs need a few hundredths of a second for, have a part of it.
-    With a time limit the linear program of many pairs has one of its own. ``nodes`` limits each run of branch and cut.
+    With a time limit the linear program of many pairs has one of its own. ``effort`` limits each run of branch and cut
+    (`_limit`).
     If no whole point was found in time, that of the linear program is rounded down: the caller fills up.
     """
     if not program.most.size:
@@ -58,9 +59,9 @@ def place_whole(program: WholePlacement, time_limit: float | None = None, nodes:
     if program.most.size > SETTINGS.pairs_of_milp:
         outcome, x = _divisible(program, deadline)
         return Placed(x, False, False, iterations=outcome.iterations)
-    numbers = place_numbers(program, None if time_limit is None else SETTINGS.numbers_part * time_limit, nodes)
+    numbers = place_numbers(program, None if time_limit is None else SETTINGS.numbers_part * time_limit, effort)
     x = numbers.x
-    pairs, before = _Pairs(program, x, nodes), int((x > 0).sum())
+    pairs, before = _Pairs(program, x, effort), int((x > 0).sum())
     fewest = pairs.run(np.r_[np.zeros(x.size), -np.ones(x.size)], x.size, SETTINGS.search_part * deadline.left, x)
     proved = fewest.status is Status.OPTIMAL
     least_left = (1 - SETTINGS.search_part) * deadline.left  # engines look at the clock from time to time only
@@ -73,10 +74,10 @@ def place_whole(program: WholePlacement, time_limit: float | None = None, nodes:
     return Placed(x, numbers.rounded, proved, before, least, numbers.iterations + fewest.iterations + spread.iterations)
 
 
-def place_numbers(program: WholePlacement, time_limit: float | None = None, nodes: float = SETTINGS.most_nodes) -> Placed:
+def place_numbers(program: WholePlacement, time_limit: float | None = None, effort: float | None = None) -> Placed:
     """Solve for the numbers of tasks alone, and place the best that were found."""
     deadline = Deadline(time_limit)
-    outcome = _numbers(program, deadline, nodes)
+    outcome = _numbers(program, deadline, effort)
     proved, iterations = outcome.status is Status.OPTIMAL, outcome.iterations
     found = np.round(outcome.x[: program.most.size]) if outcome.x.size else np.zeros(program.most.size)
     if not proved:
@@ -98,7 +99,7 @@ def pack_servers(
     demands: FloatArray,
     tasks: FloatArray,
     time_limit: float | None = None,
-    nodes: float = SETTINGS.most_nodes,
+    effort: float | None = None,
 ) -> tuple[FloatArray, int]:
     """Place as many of these tasks, (users,), as possible on ``count`` servers of this capacity, (users, servers): branch and cut.
 
@@ -120,15 +121,20 @@ def pack_servers(
         np.r_[np.ones(used.size * count), tasks],
         integral=np.arange(size),
     )
-    model.set_options(**_most(nodes), mip_abs_gap=0.999)
+    model.set_options(mip_abs_gap=0.999)
+    _limit(model, size, effort)
     outcome = model.run(float("inf") if time_limit is None else time_limit)
     found = np.round(outcome.x).reshape(count, users).T if outcome.x.size else np.zeros((users, count))
     return np.asarray(found), outcome.iterations
 
 
-def _most(nodes: float) -> dict[str, object]:
-    """Return the option of HiGHS that limits the nodes of branch and cut; inf: no limit."""
-    return {} if nodes == np.inf else {"mip_max_nodes": int(nodes)}
+def _limit(model: HighsModel, columns: int, effort: float | None) -> None:
+    """Limit branch and cut: its checks times its columns by ``effort``, and its nodes; None: its nodes alone; inf: no limit."""
+    if effort is None:
+        model.set_options(mip_max_nodes=SETTINGS.most_nodes)
+    elif effort < np.inf:
+        model.set_options(mip_max_nodes=SETTINGS.few_nodes)
+        model.end_after(max(SETTINGS.fewest_checks, int(effort / columns)))
 
 
 def _scaled(program: WholePlacement) -> tuple[sp.csr_array, FloatArray]:
@@ -146,7 +152,7 @@ def _sums(program: WholePlacement) -> sp.csr_array:
     return sp.csr_array((np.ones(number), (program.pair_users, np.arange(number))), shape=(program.floors.size, number))
 
 
-def _numbers(program: WholePlacement, deadline: Deadline, nodes: float) -> Outcome:
+def _numbers(program: WholePlacement, deadline: Deadline, effort: float | None) -> Outcome:
     matrix, upper = _scaled(program)
     pairs, users = upper.size, program.floors.size
     each = sp.eye_array(users, format="csr")
@@ -161,7 +167,7 @@ def _numbers(program: WholePlacement, deadline: Deadline, nodes: float) -> Outco
         np.r_[np.ones(matrix.shape[0]), program.floors],
         integral=np.arange(pairs + 2 * users),
     )
-    model.set_options(**_most(nodes))
+    _limit(model, pairs + 2 * users, effort)
     return model.run(deadline.left)
 
 
@@ -186,9 +192,9 @@ def _divisible(program: WholePlacement, deadline: Deadline) -> tuple[Outcome, Fl
 class _Pairs:
     """The placements of given numbers of tasks, and which pairs they use."""
 
-    def __init__(self, program: WholePlacement, x: FloatArray, nodes: float) -> None:
+    def __init__(self, program: WholePlacement, x: FloatArray, effort: float | None) -> None:
         matrix, upper = _scaled(program)
-        self.nodes = nodes
+        self.effort = effort
         self.size, sums = upper.size, _sums(program)
         self.tasks = sums @ x
         self.most = np.minimum(upper, self.tasks[program.pair_users])
@@ -219,7 +225,8 @@ class _Pairs:
             np.r_[np.ones(self.limits), self.tasks, np.zeros(self.size), float(pairs)],
             integral=np.arange(2 * self.size),
         )
-        model.set_options(**_most(self.nodes), mip_rel_gap=1e-6)
+        model.set_options(mip_rel_gap=1e-6)
+        _limit(model, 2 * self.size, self.effort)
         model.start_at(np.r_[known, (known > 0).astype(float)])
         return model.run(seconds)
 

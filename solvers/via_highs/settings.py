@@ -135,6 +135,8 @@ class Settings:
     pairs_of_milp: int = 2_000  # programs with more are solved as linear ones
     cost_of_misfit: float = 1e3  # of a task that does not fit in the linear program, in pairs
     most_nodes: int = 500  # of branch and cut: a limit that gives the same answer on every machine
+    few_nodes: int = 100  # the same beside a limit on effort
+    fewest_checks: int = 10  # of branch and cut, after which it may end
     rounding_s: float = 10.0  # for the linear program of the numbers of tasks, which most programs need a few hundredths of
     numbers_part: float = 0.75  # of the time limit, for the numbers of whole tasks
     search_part: float = 0.75  # of the time limit, for the fewest pairs; the rest is for the fewest servers
