@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import highspy
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from reference.linear import largest
 
 import fairopt as fo
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_model import HighsModel, Outcome, Status, given_options, solved, status_of
+from fairopt.solvers.highs_model import HighsModel, Outcome, Status, first_solved, given_options, solved, status_of
 
 A = np.array([[1.0, 3.0, 1.0], [4.0, 1.0, 2.0]])
 COST, UPPER, MOST = np.array([2.0, 3.0, 1.0]), np.array([5.0, 5.0, 5.0]), np.array([9.0, 18.0])
@@ -191,3 +193,38 @@ def test_options_of_the_user_replace_ours() -> None:
     for options, words in (({"thread": 1}, 'did you mean "threads"'), ({"threads": "abc"}, 'does not take "abc" for its option "threads"')):
         with pytest.raises(fo.Unsupported, match=words), given_options(options):
             pass
+
+
+def test_branch_and_cut_ends_at_a_check() -> None:
+    """At the first one nothing is proved, and the bound that it states is one; a later one comes after the end. Twice it is the same."""
+    rng = np.random.default_rng(3)
+    cost, matrix = rng.integers(20, 60, 40).astype(float), sp.csr_array(rng.integers(10, 60, (6, 40)).astype(float))
+    rows = np.full(6, -np.inf), np.asarray(matrix.sum(axis=1)) / 3
+
+    def ended(checks: int) -> Outcome:
+        whole = HighsModel(cost, np.zeros(40), np.ones(40), matrix, *rows, integral=np.arange(40))
+        whole.end_after(checks)
+        return whole.run(np.inf)
+
+    best = ended(1_000_000)
+    assert best.status is Status.OPTIMAL
+    for checks in (1, 5):
+        first, again = ended(checks), ended(checks)
+        assert (first.status, first.x.tolist(), first.iterations) == (again.status, again.x.tolist(), again.iterations)
+        assert first.bound >= cost @ best.x - 1e-6
+    assert ended(1).status is Status.TIME_LIMIT
+
+
+def test_runs_go_on_until_one_has_an_answer() -> None:
+    """The first that is optimal or at the time limit, and none after it; else the last."""
+    made: list[int] = []
+
+    def run(number: int, status: Status) -> Outcome:
+        made.append(number)
+        return Outcome(status, np.array([float(number)]), np.empty(0), 0.0, 0)
+
+    order = (Status.INFEASIBLE, Status.OPTIMAL, Status.FAILED)
+    assert first_solved(partial(run, k, status) for k, status in enumerate(order)).x.tolist() == [1]
+    assert made == [0, 1]
+    assert first_solved([partial(run, 7, Status.TIME_LIMIT), partial(run, 8, Status.OPTIMAL)]).x.tolist() == [7]
+    assert first_solved([partial(run, 5, Status.FAILED), partial(run, 6, Status.UNBOUNDED)]).status is Status.UNBOUNDED
