@@ -13,10 +13,9 @@ the file. Any other is looked for among the entry points of installed packages (
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
-import importlib.metadata
-import importlib.util
 import logging
 import os
 import pickle
@@ -26,12 +25,16 @@ import traceback
 import uuid
 from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from functools import cache
+from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fairopt.errors import Unsupported
 from fairopt.wording import did_you_mean, joined
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = ["FILES", "Carried", "Registry", "carried", "contents", "is_reference", "line_at_fault", "load_object", "options_in", "words"]
 
@@ -70,7 +73,7 @@ class Registry(dict[str, T]):
         self._wrong = wrong
         self._sources: dict[str, str] = {}
         self._installed: set[str] = set()  # names that another process finds by itself
-        self._offered: dict[str, importlib.metadata.EntryPoint] | None = None
+        self._offered: dict[str, EntryPoint] | None = None
         _REGISTRIES[kind] = self
 
     def source(self, name: str) -> str:
@@ -124,11 +127,11 @@ class Registry(dict[str, T]):
         self._import_all()
         return super().items()
 
-    def _entry_points(self) -> dict[str, importlib.metadata.EntryPoint]:
+    def _entry_points(self) -> dict[str, EntryPoint]:
         """Return the entry points that are not imported yet."""
         if self._offered is None:
             self._offered = {}
-            for point in _installed_points(tuple(sys.path)).select(group=self._group) if self._group else ():
+            for point in _installed_points(self._group, tuple(sys.path)):
                 if super().__contains__(point.name):
                     log.warning('the %s "%s" of %s is left out: there is one of that name', self.kind, point.name, _package(point))
                 else:
@@ -305,13 +308,39 @@ def _run(file: str, path: Path) -> dict[str, Any]:
     return module.__dict__
 
 
+def _installed_points(group: str, path: tuple[str, ...]) -> Sequence[EntryPoint]:
+    """Return the entry points of a group that installed packages have.
+
+    Importing ``importlib.metadata`` takes longer than solving most programs. So it is asked only where a package names the group, or where
+    that cannot be seen: in archives, and with finders of other kinds.
+    """
+    written = _written_by_packages(path)
+    seen = written is not None and not any(hasattr(each, "find_distributions") and each is not PathFinder for each in sys.meta_path)
+    if not group or (seen and not re.search(rf"^\s*\[\s*{re.escape(group)}\s*\]", written or "", re.MULTILINE)):
+        return ()
+    from importlib.metadata import entry_points
+
+    return tuple(entry_points(group=group))
+
+
 @cache
-def _installed_points(_: tuple[str, ...]) -> Any:  # before Python 3.12 SelectableGroups, which select like EntryPoints
-    """Return the entry points of all installed packages on a path; cached, since each registry asks and it reads files of all packages."""
-    return importlib.metadata.entry_points()
+def _written_by_packages(path: tuple[str, ...]) -> str | None:
+    """Return what packages installed in these folders write of their entry points; None where one of them is an archive.
+
+    Cached, since each registry asks and it reads files of all packages.
+    """
+    texts = []
+    for folder in path:
+        if os.path.isfile(folder):
+            return None
+        with contextlib.suppress(OSError):  # of a folder that is not there, or that nobody may read
+            about = [each for each in os.listdir(folder or os.curdir) if each.lower().endswith((".dist-info", "egg-info"))]
+            files = [Path(folder, each, "entry_points.txt") for each in about]
+            texts += [file.read_text("utf-8", errors="replace") for file in files if file.is_file()]
+    return "\n".join(texts)
 
 
-def _package(point: importlib.metadata.EntryPoint) -> str:
+def _package(point: EntryPoint) -> str:
     """Return the package of an entry point, with its version."""
     return f"{point.dist.name} {point.dist.version}" if point.dist is not None else point.value
 

@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["SETTINGS", "UNDER_RULES", "Settings", "UnderRules"]
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """What the modules of active sets decide by numbers."""
 
     # Sets, and Newton's method on them (active_sets).
@@ -57,8 +56,7 @@ class Settings:
     longest: float = 4.0  # largest change of log kappa in a step
 
 
-@dataclass(frozen=True, slots=True)
-class UnderRules:
+class UnderRules(NamedTuple):
     """What the polish under rules decides by numbers (ruled)."""
 
     # Where the steps begin, in units of the approximate answer.

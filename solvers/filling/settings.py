@@ -5,13 +5,12 @@ The steps of ``kernel`` have numbers of their own, which are compiled with them 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["SETTINGS", "Settings"]
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """What the modules of this engine decide by numbers. Seconds are of plain Python, roughly."""
 
     # Of one instance (progressive_filling, state, precomputed).

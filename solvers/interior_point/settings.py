@@ -5,7 +5,7 @@ Why a size or a tolerance has its value is in benchmarks/results/choices.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,8 +36,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class EngineSettings:
+class EngineSettings(NamedTuple):
     """Sizes from which the engine comes before others, and from which answers are judged in another way (engine, paths, market)."""
 
     size_of_levels: int = 50_000  # in general, for each group of users and servers that share nothing with others
@@ -56,8 +55,7 @@ class EngineSettings:
     pairs_of_market: int = 20  # from which on the market is faster than best response: benchmarks/results/choices.md
 
 
-@dataclass(frozen=True, slots=True)
-class StepSettings:
+class StepSettings(NamedTuple):
     """A step of Newton's method, of all paths but that in logarithms (steps)."""
 
     longest_part: float = 0.9995  # part of the way to the boundary near the end
@@ -81,8 +79,7 @@ class StepSettings:
     least_part_of_stopped: float = 0.3  # of the price that a stopped user pays
 
 
-@dataclass(frozen=True, slots=True)
-class LevelSettings:
+class LevelSettings(NamedTuple):
     """The path to one level of a leximin (path, finish, levels, faces). A gap, and what is missing, is relative to the level."""
 
     steps_of_level: int = 300  # at most; a first level takes 10 to 30, the next ones 3 to 10, a cap on the way a few
@@ -109,8 +106,7 @@ class LevelSettings:
     refinements_of_end: int = 3  # of the equations of the active sets
 
 
-@dataclass(frozen=True, slots=True)
-class TotalSettings:
+class TotalSettings(NamedTuple):
     """The paths to a total and of a tree of queues (total, tree)."""
 
     steps_of_total: int = 100  # at most
@@ -119,8 +115,7 @@ class TotalSettings:
     part_at_start: float = 1e-3  # of an even part of a server: what each pair has where the path of a tree starts
 
 
-@dataclass(frozen=True, slots=True)
-class AlphaFairSettings:
+class AlphaFairSettings(NamedTuple):
     """The path to an alpha-fair goal, and its end (alpha_fair, alpha_fair_path, alpha_fair_worths, alpha_fair_end)."""
 
     steps_of_alpha_fair: int = 1_000  # at most: 10 to 50, at a large alpha about six times alpha
@@ -157,8 +152,7 @@ class AlphaFairSettings:
     negligible: float = 1e-11  # part of all limits
 
 
-@dataclass(frozen=True, slots=True)
-class CentringSettings:
+class CentringSettings(NamedTuple):
     """The last part of such a path in steps that stay near the central path (alpha_fair_centring)."""
 
     steps_of_centring: int = 100
@@ -169,8 +163,7 @@ class CentringSettings:
     missed_of_centre: float = 1e-9  # largest distance of its demands from utilities, in logarithms
 
 
-@dataclass(frozen=True, slots=True)
-class RisingSettings:
+class RisingSettings(NamedTuple):
     """Such a path on which alpha rises (alpha_fair_rising)."""
 
     first_alpha: float = 2.0
@@ -180,8 +173,7 @@ class RisingSettings:
     distance_of_alpha: float = 1e6  # added to how far alpha has to rise: more than any distance of demands from utilities
 
 
-@dataclass(frozen=True, slots=True)
-class RowSettings:
+class RowSettings(NamedTuple):
     """The linear system of a path whose limits are rows of their own, and that in logarithms (rows)."""
 
     kept_pairs: float = 1e-2  # whose reduced cost is a smaller part of their worth stay in the system of rows
@@ -189,8 +181,7 @@ class RowSettings:
     drowned: float = 1e12  # a row of F to which that much is added, relative to it, is lost to rounding
 
 
-@dataclass(frozen=True, slots=True)
-class SampleSettings:
+class SampleSettings(NamedTuple):
     """Many users of one limit a pair, and one of their own (by_sample, sample_users, sample_reduced)."""
 
     users_of_samples: int = 4_000  # from which on a sample is faster, in all
@@ -211,8 +202,7 @@ class SampleSettings:
     dear: float = 0.01  # of the largest or of a mean price, and of the money of a user for its own limit: least price there
 
 
-@dataclass(frozen=True, slots=True)
-class LogarithmSettings:
+class LogarithmSettings(NamedTuple):
     """The path in logarithms (logarithmic_path)."""
 
     steps_of_attempt: int = 250

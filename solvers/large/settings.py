@@ -5,13 +5,12 @@ Sizes are measured in benchmarks/results/large.md and choices.md. What is called
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["SETTINGS", "Settings"]
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """What the modules of this engine decide by numbers."""
 
     # When the engine is faster than the path of all pairs (engine).

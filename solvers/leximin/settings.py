@@ -5,13 +5,12 @@ Tolerances that other rooms share are in `fairopt.instance.tolerances`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["SETTINGS", "Settings"]
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """What the loop over levels, trees and the polish decide by numbers."""
 
     # The loop (levels).

@@ -5,13 +5,12 @@ None of them is a tolerance of an answer, which is exact or proved to the digits
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["SETTINGS", "Settings"]
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """What the modules of this engine decide by numbers."""
 
     # Points near floats (near, placing, level_programs).

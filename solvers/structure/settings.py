@@ -5,13 +5,12 @@ Why a size has its value is in benchmarks/results/choices.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["SETTINGS", "Settings"]
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """What the layouts and the Newton system decide by numbers."""
 
     # Layouts (pairs).

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["SETTINGS", "Settings"]
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """What the modules of this engine decide by numbers. c and mu = 1 / c are those of the path."""
 
     # The integration (engine).

@@ -6,13 +6,12 @@ compared; tolerances that other rooms share are in `fairopt.instance.tolerances`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["SETTINGS", "Settings"]
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """What the modules of this engine decide by numbers."""
 
     # Linear programs of one level (level_programs, level_model, levels).

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (flow_state, fluid, memory):
         monkeypatch.setattr(module, "SECTION", 4)
     monkeypatch.setattr(events, "_BATCH", 1)
-    monkeypatch.setattr(event_loop, "SETTINGS", replace(SETTINGS, moments_at_once=1, moments_of_functions=1))
+    monkeypatch.setattr(event_loop, "SETTINGS", SETTINGS._replace(moments_at_once=1, moments_of_functions=1))
 
 
 def some(seed: int, tree: bool = False, gangs: bool = False, each: bool = False, resources: int = 2) -> tuple[fo.Trace, fo.Instance]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -83,7 +81,7 @@ def test_a_singular_block_is_left_to_the_sparse_factorisation(monkeypatch: pytes
     def singular(*_: object) -> None:
         raise np.linalg.LinAlgError("Singular matrix")
 
-    monkeypatch.setattr(kkt, "SETTINGS", replace(SETTINGS, small=0))
+    monkeypatch.setattr(kkt, "SETTINGS", SETTINGS._replace(small=0))
     rng = np.random.default_rng(3)
     rows = _rows(rng, 30, 3, 2)
     D, F = (rng.uniform(0.5, 2, n) for n in rows.Bt.shape)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -135,7 +134,7 @@ def test_elasticity_and_residual_of_marginal_worth(log_kappa: float) -> None:
 def test_a_step_solves_the_linear_system(dense: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever columns are eliminated and however the matrices are stored, as by a dense solve."""
     if not dense:
-        monkeypatch.setattr(kkt, "SETTINGS", replace(SETTINGS, small=0))
+        monkeypatch.setattr(kkt, "SETTINGS", SETTINGS._replace(small=0))
     program = fo.formulate(THREE, "proportional")
     goal = program.goal
     assert isinstance(goal, AlphaFair)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -104,7 +102,7 @@ def test_sweeps_alone_would_take_thousands(monkeypatch: pytest.MonkeyPatch) -> N
     helped = fo.solve(instance, "psdsf")
     assert helped.certificate.worst <= 1e-12
     assert helped.details["iterations"] < 300
-    monkeypatch.setattr(sweeping, "SETTINGS", replace(SETTINGS, help_after=np.inf, help_after_pairs=np.inf))
+    monkeypatch.setattr(sweeping, "SETTINGS", SETTINGS._replace(help_after=np.inf, help_after_pairs=np.inf))
     alone = fo.solve(instance, "psdsf")
     assert alone.details["iterations"] > 2000
     np.testing.assert_allclose(helped.tasks_per_user, alone.tasks_per_user, rtol=1e-9)
@@ -129,7 +127,7 @@ def test_weights_far_apart() -> None:
 @pytest.mark.parametrize("dense", [0.0, np.inf])
 def test_elimination_of_users_is_the_schur_complement(dense: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """B (I - 1 pull' / own) J user by user, and by tables of users, against the same product with dense matrices of all pairs."""
-    monkeypatch.setattr(smoothing, "SETTINGS", replace(SETTINGS, dense_products=dense))
+    monkeypatch.setattr(smoothing, "SETTINGS", SETTINGS._replace(dense_products=dense))
     rng = np.random.default_rng(0)
     n, j = (part.ravel() for part in np.nonzero(rng.random((7, 5)) < 0.6))
     use = rng.random((5, n.size)) * (rng.random((5, n.size)) < 0.4)
@@ -153,7 +151,7 @@ def test_many_users_of_few_servers(sharing: str) -> None:
 
 def test_an_answer_within_the_tolerance_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tenth of the tolerance is aimed at; where the sweeps end between the two, the tolerance is what counts."""
-    monkeypatch.setattr(sweeping, "SETTINGS", replace(SETTINGS, most_sweeps=1))
+    monkeypatch.setattr(sweeping, "SETTINGS", SETTINGS._replace(most_sweeps=1))
     monkeypatch.setattr(sweeping, "solved_equations", lambda *_: [])
     instance = fo.Instance([[9.0, 12.0, 100.0], [12.0, 12.0, 0.0]], [[1.5, 1.0, 10.0], [1.0, 2.0, 10.0], [0.5, 1.0, 0.0], [1.0, 0.5, 0.0]])
     violation = fo.solve(instance, "psdsf", tolerance=0.7).certificate.fairness

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -66,7 +64,7 @@ def test_the_violation_is_the_worst_of_all_conditions(seed: int, monkeypatch: py
         excess = float(((limits.matrix @ point - limits.bounds) / limits.bounds).max())
         expected = max(excess, 0.0, bottleneck_violation(program, goal, point))
         assert layout.violation(point, steps) == pytest.approx(expected, rel=1e-12)
-        monkeypatch.setattr(module, "SETTINGS", replace(SETTINGS, pairs_to_compile=0))
+        monkeypatch.setattr(module, "SETTINGS", SETTINGS._replace(pairs_to_compile=0))
         assert layout.violation(point, steps) == pytest.approx(expected, rel=1e-12)
         monkeypatch.undo()
     assert layout.violation(np.where(np.arange(x.size) == 2, -5.0, 0.0), steps) >= 5.0

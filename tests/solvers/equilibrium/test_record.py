@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -54,7 +52,7 @@ def test_the_last_points_are_kept_and_forgotten() -> None:
 
 def test_a_long_record_keeps_the_first_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Changes of all sweeps; tasks as long as there is room."""
-    monkeypatch.setattr(module, "SETTINGS", replace(SETTINGS, most_numbers=4))
+    monkeypatch.setattr(module, "SETTINGS", SETTINGS._replace(most_numbers=4))
     record = swept(Record(layout()), [1.0, 1.0], [2.0, 2.0], [3.0, 3.0])
     assert len(record.changes) == 3
     assert [row.tolist() for row in record.tasks] == [[1, 1], [2, 2]]

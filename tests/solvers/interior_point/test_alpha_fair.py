@@ -346,7 +346,7 @@ def test_an_answer_within_the_tolerance_counts_in_large_programs(monkeypatch: py
     instance = fo.generate("uniform", users=8, servers=3, resources=2, seed=0)
     program = fo.formulate(instance, "proportional")
     goal = program.goal_as(AlphaFair)
-    monkeypatch.setattr(alpha_fair, "ALPHA_FAIR", replace(ALPHA_FAIR, pairs_of_rough_answers=0))
+    monkeypatch.setattr(alpha_fair, "ALPHA_FAIR", ALPHA_FAIR._replace(pairs_of_rough_answers=0))
     found_by = alpha_fair._found
     for error, counts in ((5e-9, True), (2e-8, False)):
 

@@ -30,7 +30,7 @@ def by_rates(users: int, servers: int, seed: int, part: float = 1.0) -> fo.Insta
 
 def with_settings(monkeypatch: pytest.MonkeyPatch, **changed: Any) -> None:
     """Solve programs by a sample that are small otherwise."""
-    settings = replace(SAMPLES, **changed)
+    settings = SAMPLES._replace(**changed)
     for module in (by_sample, sample_reduced, sample_users):
         monkeypatch.setattr(module, "SAMPLES", settings)
 

@@ -103,7 +103,7 @@ def test_margins_tell_the_price_at_which_a_choice_changes() -> None:
 
 def test_which_programs_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each pair uses one limit of a server, and one of its user's own in proportion; limits on tasks are others."""
-    monkeypatch.setattr(sample_users, "SAMPLES", replace(SAMPLES, users_of_samples=30, users_per_limit=5))
+    monkeypatch.setattr(sample_users, "SAMPLES", SAMPLES._replace(users_of_samples=30, users_per_limit=5))
     program = servers_at_once(40, 3, 0)
     assert fits(program)
     limits = program.limits

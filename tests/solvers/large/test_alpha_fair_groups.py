@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,14 @@ from fairopt.solvers.large.engine import suits_groups
 from fairopt.solvers.large.settings import SETTINGS
 
 MANY: dict[str, Any] = {"kind": "uniform", "users": 400, "servers": 8, "resources": 3, "weights": 5}
-FEW = replace(SETTINGS, first_groups=16)
+FEW = SETTINGS._replace(first_groups=16)
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups for small instances, too, and few of them."""
     monkeypatch.setattr(all_pairs, "_MANY", 0)
-    monkeypatch.setattr(engine, "SETTINGS", replace(SETTINGS, least_pairs=0, least_users=0, least_servers=1))
+    monkeypatch.setattr(engine, "SETTINGS", SETTINGS._replace(least_pairs=0, least_users=0, least_servers=1))
     monkeypatch.setattr(alpha_fair_groups, "SETTINGS", FEW)
 
 
@@ -40,7 +39,7 @@ def test_groups_give_the_answer_of_all_pairs(
     ours = fo.solve(instance, "proportional", alpha=alpha, **own)
     assert ours.details["groups"] < instance.n_users / 2
     assert ours.certificate.worst < 1e-12
-    monkeypatch.setattr(engine, "SETTINGS", replace(SETTINGS, least_pairs=10**9))
+    monkeypatch.setattr(engine, "SETTINGS", SETTINGS._replace(least_pairs=10**9))
     all_pairs = fo.solve(instance, "proportional", alpha=alpha, **own)
     assert "groups" not in all_pairs.details
     np.testing.assert_allclose(ours.tasks_per_user, all_pairs.tasks_per_user, rtol=1e-7)
@@ -69,7 +68,7 @@ def test_identical_users_are_merged_before() -> None:
 )
 def test_all_pairs_are_solved_where_groups_lead_nowhere(changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many rounds, too many groups, and no exact prices."""
-    monkeypatch.setattr(alpha_fair_groups, "SETTINGS", replace(FEW, **changed))
+    monkeypatch.setattr(alpha_fair_groups, "SETTINGS", FEW._replace(**changed))
     answer = fo.solve(fo.generate(**MANY), "proportional")
     assert "groups" not in answer.details
     assert answer.certificate.worst < 1e-9
@@ -96,7 +95,7 @@ def test_a_program_on_which_the_path_gets_lost_is_changed(times: int, monkeypatc
 @pytest.mark.usefixtures("small")
 def test_a_rough_end_of_a_path_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """With prices of three digits, exact prices and more groups still lead to the answer."""
-    monkeypatch.setattr(alpha_fair_groups, "SETTINGS", replace(FEW, rough=(1e-20, 1e-3)))
+    monkeypatch.setattr(alpha_fair_groups, "SETTINGS", FEW._replace(rough=(1e-20, 1e-3)))
     answer = fo.solve(fo.generate(**MANY), "proportional")
     assert "groups" in answer.details
     assert answer.certificate.worst < 1e-12

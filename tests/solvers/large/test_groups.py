@@ -17,14 +17,14 @@ from fairopt.solvers.large.groups import finer, split
 from fairopt.solvers.large.settings import SETTINGS
 
 MANY: dict[str, Any] = {"kind": "uniform", "users": 600, "servers": 12, "resources": 3, "weights": 5}
-FEW = replace(SETTINGS, first_groups=16, server_groups=((4, 1e-3),))
+FEW = SETTINGS._replace(first_groups=16, server_groups=((4, 1e-3),))
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups for small instances, too, and few of them."""
     monkeypatch.setattr(all_pairs, "_MANY", 0)
-    monkeypatch.setattr(engine, "SETTINGS", replace(SETTINGS, least_pairs=0, least_users=0, least_servers=1, users_for_a_server=(2,)))
+    monkeypatch.setattr(engine, "SETTINGS", SETTINGS._replace(least_pairs=0, least_users=0, least_servers=1, users_for_a_server=(2,)))
     monkeypatch.setattr(groups, "SETTINGS", FEW)
 
 
@@ -52,7 +52,7 @@ def test_groups_give_the_answer_of_all_pairs(notion: str, options: dict[str, Any
     ours = fo.solve(instance, notion)
     assert ours.details["groups"] < instance.n_users / 2
     assert ours.certificate.worst < 1e-11
-    monkeypatch.setattr(engine, "SETTINGS", replace(SETTINGS, least_pairs=10**9))
+    monkeypatch.setattr(engine, "SETTINGS", SETTINGS._replace(least_pairs=10**9))
     all_pairs = fo.solve(instance, notion)
     assert "groups" not in all_pairs.details
     np.testing.assert_allclose(ours.tasks_per_user, all_pairs.tasks_per_user, rtol=1e-9)
@@ -82,7 +82,7 @@ def test_identical_users_and_servers_are_merged_before() -> None:
 @pytest.mark.parametrize("changed", [{"most_rounds": 1}, {"most_groups": 17}, {"same_worth": 1.0}], ids=["rounds", "groups", "not exact"])
 def test_all_pairs_are_solved_where_groups_lead_nowhere(changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many rounds, too many groups, and an answer in groups that is not exact for all users: its certificate says so."""
-    monkeypatch.setattr(groups, "SETTINGS", replace(FEW, **changed))
+    monkeypatch.setattr(groups, "SETTINGS", FEW._replace(**changed))
     answer = fo.solve(fo.generate(**MANY))
     assert "groups" not in answer.details
     assert answer.certificate.worst < 1e-9
@@ -151,7 +151,7 @@ def test_what_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert type(fo.formulate(instance, "drfh")) is Program  # too small
     monkeypatch.setattr(all_pairs, "_MANY", 0)
     assert not suits_groups(fo.formulate(instance, "drfh"))
-    monkeypatch.setattr(engine, "SETTINGS", replace(SETTINGS, least_pairs=0, least_users=0, least_servers=1))
+    monkeypatch.setattr(engine, "SETTINGS", SETTINGS._replace(least_pairs=0, least_users=0, least_servers=1))
     assert suits_groups(fo.formulate(instance, "drfh"))
     assert not suits_groups(fo.formulate(instance, "drfh", sharing="tdm"))
     assert not suits_groups(fo.formulate(fo.generate(**MANY | {"resources": 4}), "drfh"))  # groups would be too many

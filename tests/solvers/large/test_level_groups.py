@@ -30,7 +30,7 @@ NEVER = Deadline(None)
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups of small programs, too."""
-    few = replace(SETTINGS, pairs_of_level_groups=0, level_groups=8, users_of_level_group=2.0)
+    few = SETTINGS._replace(pairs_of_level_groups=0, level_groups=8, users_of_level_group=2.0)
     monkeypatch.setattr(level_groups, "SETTINGS", few)
 
 
@@ -97,7 +97,7 @@ def test_settled_users_stay_in_their_proportions() -> None:
     course = Course(~tight, np.where(tight, scaled.sum_by_user(scaled.W * x.ravel()), 0.0), np.where(tight, 0.0, face.course.rate))
     face = replace(face, course=course, x=x.ravel())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(level_groups, "SETTINGS", replace(SETTINGS, pairs_of_level_groups=0, level_groups=1, users_of_level_group=1.0))
+        patch.setattr(level_groups, "SETTINGS", SETTINGS._replace(pairs_of_level_groups=0, level_groups=1, users_of_level_group=1.0))
         groups = LevelGroups.of(scaled, face, np.full(8, -1))
         assert groups is not None
         assert not groups.is_together[:3].any()

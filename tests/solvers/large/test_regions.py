@@ -132,7 +132,7 @@ def test_whom_the_last_path_leaves_at_their_levels_is_not_placed_again(monkeypat
     assert again is not None
     assert certify(program, again).worst <= 1e-9
     assert to_the_end == []
-    monkeypatch.setattr(regions, "SETTINGS", replace(SETTINGS, exact_placing=-1.0))
+    monkeypatch.setattr(regions, "SETTINGS", SETTINGS._replace(exact_placing=-1.0))
     placed = by_regions(program, exact)
     assert placed is not None
     assert len(to_the_end) == 1

@@ -26,8 +26,8 @@ NEVER = Deadline(None)
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rough levels of small instances, too, from few groups."""
-    monkeypatch.setattr(engine, "SETTINGS", replace(SETTINGS, pairs_of_regions=0, limits_of_regions=0))
-    monkeypatch.setattr(rough, "SETTINGS", replace(SETTINGS, groups_of_rough=40, server_groups_of_rough=12))
+    monkeypatch.setattr(engine, "SETTINGS", SETTINGS._replace(pairs_of_regions=0, limits_of_regions=0))
+    monkeypatch.setattr(rough, "SETTINGS", SETTINGS._replace(groups_of_rough=40, server_groups_of_rough=12))
 
 
 def rough_and_exact(seed: int) -> tuple[Program, Solution, fo.Allocation]:
@@ -155,7 +155,7 @@ def test_where_they_are_asked_for(most: dict[str, Any], monkeypatch: pytest.Monk
     """Where each level takes longer than a rough answer."""
     program = fo.formulate(instance_in_zones(200, 24, 6), "drfh")
     assert suits_regions(program)
-    monkeypatch.setattr(engine, "SETTINGS", replace(SETTINGS, **most))
+    monkeypatch.setattr(engine, "SETTINGS", SETTINGS._replace(**most))
     assert not suits_regions(program)
     with pytest.raises(fo.Unsupported, match="leave solver out"):
         fo.solve(instance_in_zones(200, 24, 6), "drfh", solver="large")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -59,7 +57,7 @@ def test_sums_and_products_are_those_of_matrices(density: float, dense: float, m
     pairs = lay_out(program, NUMPY)
     across, n, rng = pairs.across, pairs.n_pairs, np.random.default_rng(1)
     assert across is not None
-    monkeypatch.setattr("fairopt.solvers.structure.across.SETTINGS", replace(SETTINGS, dense_across=dense))
+    monkeypatch.setattr("fairopt.solvers.structure.across.SETTINGS", SETTINGS._replace(dense_across=dense))
     C = np.zeros((across.n_rows, n))
     place = pairs.lay(np.arange(1.0, program.n_pairs + 1)).astype(int) - 1
     C[:, place >= 0] = program.across.toarray()[:, place[place >= 0]]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from instances import instance_in_zones
@@ -25,7 +23,7 @@ from fairopt.solvers.structure.user_blocks import UserBlocks, same_servers
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of small matrices, too."""
-    monkeypatch.setattr(user_blocks, "SETTINGS", replace(SETTINGS, products_of_a_block=0.0, products_of_a_sum=0, least_users=0))
+    monkeypatch.setattr(user_blocks, "SETTINGS", SETTINGS._replace(products_of_a_block=0.0, products_of_a_sum=0, least_users=0))
 
 
 def in_zones(seed: int) -> tuple[IntArray, BoolArray]:
@@ -66,7 +64,7 @@ def test_where_a_table_is_as_good(monkeypatch: pytest.MonkeyPatch) -> None:
     kind, there = in_zones(0)
     user, server = np.nonzero(there)
     assert UserBlocks.of(kind, user, server, 12, 3) is None
-    monkeypatch.setattr(user_blocks, "SETTINGS", replace(SETTINGS, products_of_a_block=0.0, products_of_a_sum=0))
+    monkeypatch.setattr(user_blocks, "SETTINGS", SETTINGS._replace(products_of_a_block=0.0, products_of_a_sum=0))
     assert UserBlocks.of(kind, user, server, 12, 3) is not None
     assert UserBlocks.of(np.arange(40), user, server, 12, 3) is None
     user, server = np.nonzero(np.ones((40, 12), bool))
@@ -103,7 +101,7 @@ def test_a_path_with_blocks_has_the_same_levels(seed: int, monkeypatch: pytest.M
     assert PairLists(ScaledProgram.of(program), NUMPY)._blocks is not None
     with np.errstate(all="ignore"):  # as in ``paths``
         blocks = solve_levels(program, program.goal, 1e-8, Deadline(None))
-        monkeypatch.setattr(user_blocks, "SETTINGS", replace(SETTINGS, worth=0.0))
+        monkeypatch.setattr(user_blocks, "SETTINGS", SETTINGS._replace(worth=0.0))
         assert PairLists(ScaledProgram.of(program), NUMPY)._blocks is None
         table = solve_levels(program, program.goal, 1e-8, Deadline(None))
     assert blocks is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -73,7 +72,7 @@ def test_prices_close_pairs_and_decide_users() -> None:
 def test_answers_of_many_levels_are_polished_before_they_are_certified() -> None:
     """A network with so many pairs is solved so from the outside, and its answer says by what it was finished."""
     network = fo.Instance.from_paths(*random_graph(flows=40, nodes=16, degree=4, paths=3, seed=3))
-    with mock.patch.object(engine, "SETTINGS", replace(SETTINGS, narrowed_columns=0, rough_levels=2)):
+    with mock.patch.object(engine, "SETTINGS", SETTINGS._replace(narrowed_columns=0, rough_levels=2)):
         answer = fo.solve(network, "max-min")
     assert answer.certificate.worst < 1e-9
     assert answer.tasks_per_user == pytest.approx(fo.solve(network, "max-min").tasks_per_user, rel=1e-9)

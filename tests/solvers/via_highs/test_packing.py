@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -94,7 +93,7 @@ def test_patterns_fit_in_fractions_only() -> None:
 @pytest.mark.parametrize("y", [TOTALS, TOTALS - [0, 0, 0, 1], [3, 0, 0, 3]])
 def test_over_single_servers(monkeypatch: pytest.MonkeyPatch, y: np.ndarray) -> None:
     """What branch and cut over single servers says where there are too many patterns to list."""
-    monkeypatch.setattr("fairopt.solvers.via_highs.packing.SETTINGS", replace(SETTINGS, most_patterns=1))
+    monkeypatch.setattr("fairopt.solvers.via_highs.packing.SETTINGS", SETTINGS._replace(most_patterns=1))
     group, y = group_of(SIZES, 3), np.array(y, float)
     packed = pack(group, y, np.diag(group.most), NEVER, {})
     assert (packed is not None) == fits(group, y)

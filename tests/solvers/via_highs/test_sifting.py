@@ -189,7 +189,7 @@ def test_prices_that_prove_less_than_is_known_split_few_users(monkeypatch: pytes
     solution = sifted(program)
     few, whole = max(most), levels(program, solution)
     most.clear()
-    monkeypatch.setattr(sifted_levels, "SETTINGS", replace(SETTINGS, parts_of_the_way=()))
+    monkeypatch.setattr(sifted_levels, "SETTINGS", SETTINGS._replace(parts_of_the_way=()))
     np.testing.assert_allclose(levels(program, sifted(program)), whole, rtol=1e-8)
     assert few < 0.5 * max(most)
 
@@ -210,7 +210,7 @@ def test_a_lost_way_ends_in_the_lps_of_all_users(monkeypatch: pytest.MonkeyPatch
     """With no LP allowed, the answer is the same."""
     instance = jobs(220, seed=3)
     expected = fo.solve(instance, "tsf", solver="highs")
-    monkeypatch.setattr(sifted_levels, "SETTINGS", replace(SETTINGS, most_lps=0))
+    monkeypatch.setattr(sifted_levels, "SETTINGS", SETTINGS._replace(most_lps=0))
     program = fo.formulate(instance, "tsf")
     assert solve_sifted(program, leximin_of(program), 1e-8, NEVER) is None
     again = fo.solve(instance, "tsf", solver="highs")

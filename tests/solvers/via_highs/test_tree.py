@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -32,7 +30,7 @@ def instance() -> fo.Instance:
 def test_few_pairs_at_first_give_the_same_shares(instance: fo.Instance, guarantees: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Certified over all pairs, whatever the LPs held."""
     whole = fo.solve(instance, "drfh", guarantees=guarantees, solver="highs")
-    monkeypatch.setattr(tree, "SETTINGS", replace(SETTINGS, all_pairs=100, random_pairs=1, cheapest_pairs=1))
+    monkeypatch.setattr(tree, "SETTINGS", SETTINGS._replace(all_pairs=100, random_pairs=1, cheapest_pairs=1))
     few = fo.solve(instance, "drfh", guarantees=guarantees, solver="highs")
     assert few.certificate.worst <= 1e-9
     assert few.shares == pytest.approx(whole.shares, rel=1e-8)
@@ -41,7 +39,7 @@ def test_few_pairs_at_first_give_the_same_shares(instance: fo.Instance, guarante
 def test_pairs_are_added(instance: fo.Instance, monkeypatch: pytest.MonkeyPatch) -> None:
     """One pair a user does not do: the prices ask for more."""
     added: list[int] = []
-    monkeypatch.setattr(tree, "SETTINGS", replace(SETTINGS, all_pairs=100, random_pairs=0, cheapest_pairs=1))
+    monkeypatch.setattr(tree, "SETTINGS", SETTINGS._replace(all_pairs=100, random_pairs=0, cheapest_pairs=1))
     cheaper = tree._Steps._cheaper
 
     def counted(self: tree._Steps, prices: np.ndarray, pays: np.ndarray) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -43,7 +42,7 @@ def test_levels_are_those_of_enumeration(instance: fo.Instance, large: bool) -> 
     program = fo.formulate(instance, "drfh", integral=True)
     if not program.n_pairs:
         return
-    with mock.patch.object(whole_tasks, "SETTINGS", replace(SETTINGS, pairs_with_start=0 if large else 10**9)):
+    with mock.patch.object(whole_tasks, "SETTINGS", SETTINGS._replace(pairs_with_start=0 if large else 10**9)):
         solution = solve_whole(program, NEVER)
     assert (solution.x == np.round(solution.x)).all()
     share, tasks = exact.shares_per_task(instance, "drfh"), program.per_user(solution.x)
