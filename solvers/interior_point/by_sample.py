@@ -8,9 +8,11 @@ may be on some servers at once only, also two. All users with the same choice ar
     solve for a sample of the users;  set those apart whose choice may change;  solve for the users apart, and one user for each choice of
     the others;  at its prices, set others apart whose choice is another one, and keep pairs that cost no more than those that are kept
 
-until there are none, and then once more with those users apart whose choice these prices do not tell: of the others, the last digits are
-then those of the prices. Each user of a sample demands as much as the users that it stands for: its weight is multiplied by
-(their number)^alpha, and its own limit by their number.
+until there are none. Where users may be on some servers at once, once more with those alone apart whose choice these prices do not tell:
+of all others, the last digits are then those of the prices.
+
+Each user of a sample demands as much as the users that it stands for: its weight is multiplied by (their number)^alpha, and its own limit
+by their number.
 
 How near other choices a user has to be follows from the part of a limit that prices misplace: if every user bought what is best for it,
 some limits would sell too much and some too little. In proportion to this part, where it is largest, users are set apart: with too few of
@@ -71,7 +73,7 @@ def solve_by_sample(program: Program, goal: AlphaFair, follow: Follow) -> Soluti
         elif not (missing := reduced.missing(bought)).any():
             is_last, answer = answer is not None, reduced.answer(found, bought, steps)
             apart, kept = users.apart(bought, users.jumps(bought), SAMPLES.clear)
-            if is_last or (apart >= reduced.apart).all():
+            if is_last or not users.have_own or (apart >= reduced.apart).all():
                 break
         else:
             kept = reduced.kept | missing

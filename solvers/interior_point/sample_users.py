@@ -186,7 +186,7 @@ class Users:
     def bought(self, prices: FloatArray, log_unit: float) -> Bought:
         """Return what users buy at prices of whole limits, (limits,), in a unit of money."""
         log_phi, cost = self.log_phi - log_unit, self.q * prices[self.limit]
-        at = _least(cost, self.h, self.first, self.user)
+        at = _least(cost, self.h if self.have_own else None, self.first, self.user)
         second, own = np.full(self.n, -1), np.zeros(self.n)
         log_least = np.log(cost[at])
         log_t = (log_phi - log_least) / self.alpha
@@ -268,9 +268,10 @@ class Users:
         return apart, kept
 
 
-def _least(values: FloatArray, ties: FloatArray, first: IntArray, user: IntArray) -> IntArray:
-    """Return where the least value of each user is; of several, where the second array is least."""
-    least = np.minimum.reduceat(values, first)
-    among = np.where(values <= least[user], ties, np.inf)
-    best = np.minimum.reduceat(among, first)
-    return np.asarray(np.minimum.reduceat(np.where(among <= best[user], np.arange(user.size), user.size), first))
+def _least(values: FloatArray, ties: FloatArray | None, first: IntArray, user: IntArray) -> IntArray:
+    """Return where the least value of each user is; of several the first, or where the second array is least."""
+    here = values <= np.minimum.reduceat(values, first)[user]
+    if ties is not None:
+        among = np.where(here, ties, np.inf)
+        here = among <= np.minimum.reduceat(among, first)[user]
+    return np.asarray(np.minimum.reduceat(np.where(here, np.arange(user.size), user.size), first))
