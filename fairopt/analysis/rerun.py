@@ -28,7 +28,7 @@ from fairopt.instance.by_server import by_server_on
 from fairopt.instance.exact_merging import merge_exactly
 from fairopt.instance.fractions import fractions_of
 from fairopt.models import CRITERIA, NOTIONS, Notion
-from fairopt.solving import much_like, solve
+from fairopt.solving import solve_again
 from fairopt.validation import numbers
 
 __all__ = ["given", "merged_servers", "notion_of_allocation", "rerun"]
@@ -81,19 +81,7 @@ def rerun(
     notion = question.notion.restricted(users, servers)
     sharing: Any = allocation.sharing
     if isinstance(question, Optimum):
-        with much_like(allocation):
-            return solve(
-                instance,
-                notion,
-                solver=question.solver,
-                solver_options=question.solver_options,
-                integral=question.integral,
-                sharing=sharing,
-                tolerance=question.tolerance,
-                time_limit=time_limit,
-                exact=question.exact,
-                digits=question.digits,
-            )
+        return solve_again(allocation, replace(question, notion=notion), instance, time_limit)
     from fairopt.scheduling import schedule  # most allocations need none of its placements
 
     if isinstance(question, Approximation):

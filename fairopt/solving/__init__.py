@@ -16,6 +16,6 @@
 from __future__ import annotations
 
 from fairopt.solving.formulation import checked, formulate, notion_of, to_cvxpy, to_pyomo
-from fairopt.solving.optimum import best_found, much_like, solve, without_remarks
+from fairopt.solving.optimum import best_found, solve, solve_again, without_remarks
 
-__all__ = ["best_found", "checked", "formulate", "much_like", "notion_of", "solve", "to_cvxpy", "to_pyomo", "without_remarks"]
+__all__ = ["best_found", "checked", "formulate", "notion_of", "solve", "solve_again", "to_cvxpy", "to_pyomo", "without_remarks"]

@@ -32,13 +32,12 @@ from fairopt.solving.likeness import likeness_of
 from fairopt.solving.posing import Posed, pose
 from fairopt.validation import check_time_limit, check_tolerance, check_whole_number, check_yes_or_no
 
-__all__ = ["best_found", "much_like", "solve", "without_remarks"]
+__all__ = ["best_found", "solve", "solve_again", "without_remarks"]
 
 _MOST_DIGITS = 1_001
 
 log = logging.getLogger(__name__)
 _SAYS: ContextVar[bool] = ContextVar("fairopt.solving.optimum says", default=True)
-_LIKE: ContextVar[Allocation | None] = ContextVar("fairopt.solving.optimum knows an answer much like it", default=None)
 
 
 @contextlib.contextmanager
@@ -49,20 +48,6 @@ def without_remarks() -> Iterator[None]:
         yield
     finally:
         _SAYS.reset(before)
-
-
-@contextlib.contextmanager
-def much_like(allocation: Allocation) -> Iterator[None]:
-    """Solve instances that differ little from that of an allocation, inside of a ``with`` statement: engines know its levels and prices.
-
-    Nothing is said of these instances (`without_remarks`).
-    """
-    before = _LIKE.set(allocation)
-    try:
-        with without_remarks():
-            yield
-    finally:
-        _LIKE.reset(before)
 
 
 def solve(
@@ -177,10 +162,48 @@ def solve(
         raise Unsupported("exact=True divides tasks, and integral=True does not; leave one of them out")
     if exact and solver is not None:
         raise Unsupported(f'exact=True has an engine of its own, so there is no choice of solver; leave "{solver}" out')
-    if integral:
-        refuse_whole(instance, chosen)
+    return _answered(instance, question, how, started, deadline, allow_gap=allow_gap)
+
+
+def solve_again(like: Allocation, question: Optimum, instance: Instance, time_limit: float | None) -> Allocation:
+    """Answer the question of an allocation for an instance that differs little from its own: engines know its levels and prices.
+
+    Parameters
+    ----------
+    like : Allocation
+    question : Optimum
+        That of the allocation, with its notion for the users and servers of the instance.
+    instance : Instance
+        Nothing is said of it, as in `without_remarks`.
+    time_limit : float, optional
+        Seconds.
+
+    Raises
+    ------
+    FairoptError
+        As `solve`.
+    """
+    check_time_limit(time_limit)
+    started, deadline = time.perf_counter(), Deadline(time_limit)
+    given: Any = like.sharing
+    notion, how = checked(instance, question.notion, given, {})
+    return _answered(instance, replace(question, notion=notion, time_limit=time_limit), how, started, deadline, like=like)
+
+
+def _answered(
+    instance: Instance,
+    question: Optimum,
+    how: Sharing,
+    started: float,
+    deadline: Deadline,
+    *,
+    allow_gap: float | None = None,
+    like: Allocation | None = None,
+) -> Allocation:
+    """Answer a question that has been checked; ``like`` is an allocation of an instance that differs little."""
+    if question.integral:
+        refuse_whole(instance, question.notion)
     posed = pose(instance, question, how, deadline)
-    like = _LIKE.get()
     if like is not None:
         known = likeness_of(like, posed.program, posed.merging)
         posed = replace(posed, program=posed.program.with_likeness(known))
