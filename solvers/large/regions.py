@@ -138,9 +138,12 @@ class _Regions:
     def step(self, course: Course, stages: Sequence[Stage]) -> Step:
         """Rise to the next level."""
         now = self._settled(course, len(stages))
+        climbed: tuple[BoolArray, LevelPath, LevelResult] | None = None
         while True:
             together, most = self._next(now)
-            whole, end = self._climbed(now, together)
+            if climbed is None or (together != climbed[0]).any():  # another expectation of the same users changes nothing
+                climbed = (together, *self._climbed(now, together))
+            _, whole, end = climbed
             t = float(end.reached.level) * self.unit
             log.info("%d users, %d servers: %.6g, expected up to %.6g", whole.rising.size, whole.pairs.n_servers, t, most)
             if not end.path.rising.any() or t <= most:
