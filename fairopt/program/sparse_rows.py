@@ -56,9 +56,12 @@ class Products:
         return product
 
 
+_COUNTED = 2**16  # rows whose numbers have 16 bits: NumPy sorts these by counting
+
+
 def by_rows(values: FloatArray, rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> sp.csr_array:
     """Return entries by ascending columns as a matrix, without the detour of coordinates."""
-    order = np.argsort(rows, kind="stable")
+    order = np.argsort(rows.astype(np.uint16) if shape[0] <= _COUNTED else rows, kind="stable")
     return sp.csr_array((values[order], columns[order], _ends(np.bincount(rows, minlength=shape[0]))), shape=shape)
 
 

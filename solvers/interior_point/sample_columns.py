@@ -59,7 +59,7 @@ class Columns:
         )
         part = replace(
             before,
-            users=tuple(str(each) for each in range(n)),
+            users=tuple(map(str, range(n))),
             pair_users=self.number,
             pair_servers=of_servers[self.limit, 0],
             utilities=self.utilities,

@@ -61,6 +61,7 @@ class StepSettings(NamedTuple):
     longest_part: float = 0.9995  # part of the way to the boundary near the end
     aim: int = 4  # the target of the products is this power of the part that the predictor leaves of them
     correctors: int = 4
+    users_of_uncorrected: int = 20  # for each limit, from which on corrections with demands take longer than the steps that they save
     refinements: int = 2  # of a step near the end, half as many for the predictor; before, the next step removes the residual
     ahead: float = 0.5  # corrections look this much further than the step goes
     spread: float = 0.1  # a product further off its target than this factor is corrected

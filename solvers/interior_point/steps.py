@@ -156,7 +156,8 @@ def advance(
     care = STEPS.refinements if part == STEPS.longest_part else 0
     mu = products.mean(primal * dual)
     # Among equations prices may be negative: what pairs are worth does not tell.
-    cuts = pairs.n_users >= STEPS.many_users * pairs.n_slots * pairs.n_servers and not pairs.holds
+    for_each_limit = pairs.n_users / (pairs.n_slots * pairs.n_servers)
+    cuts = for_each_limit >= STEPS.many_users and not pairs.holds
     allowed = STEPS.cut * mu * products.number
 
     def lengths_of(step: tuple[Any, Any, float]) -> tuple[float, float]:
@@ -174,7 +175,8 @@ def advance(
     wanted = products.wanted(aim, step, along_step)
     step = system.step(wanted, residuals, care)
     lengths = lengths_of(step)
-    for _ in range(STEPS.correctors):
+    corrects = demand is None or for_each_limit < STEPS.users_of_uncorrected or pairs.holds
+    for _ in range(STEPS.correctors if corrects else 0):
         far = [min(1.0, length + STEPS.ahead) for length in lengths]
         there = (primal + far[0] * step[0]) * (dual + far[1] * step[1]) / products.unit
         off = xp.clip(there, STEPS.spread * aim, aim / STEPS.spread) - xp.clip(there, None, 2 * aim / STEPS.spread)

@@ -366,7 +366,9 @@ class PairLists(Pairs):
         self._sparse = scaled.density < SETTINGS.sparse
         super().__init__(scaled, arrays, scaled.n_pairs)
         self._blocks = None
-        if self.across is None and not self._sparse and not self.n_limited and self.n_rows > self.n_slots * self.n_servers:
+        limits = self.n_slots * self.n_servers
+        eliminates_users = self.across is None and not self._sparse and not self.n_limited and self.n_rows > limits
+        if eliminates_users and UserBlocks.may_be_smaller(self.n_users, limits):
             self._blocks = UserBlocks.of(kinds_of(scaled.program)[scaled.member], self._user, self._server, self.n_servers, self.n_slots)
 
     def lay(self, values: FloatArray) -> FloatArray:

@@ -39,6 +39,11 @@ class UserBlocks:
     shape: tuple[int, int]
     size: int
 
+    @staticmethod
+    def may_be_smaller(n_users: int, columns: int) -> bool:
+        """Has one table so many products that calls for a single block take less?"""
+        return SETTINGS.products_of_a_block <= SETTINGS.worth * n_users * columns**2
+
     @classmethod
     def of(cls, kind: IntArray, user: IntArray, server: IntArray, n_servers: int, n_slots: int) -> UserBlocks | None:
         """Return the blocks, None where one table is no larger.
