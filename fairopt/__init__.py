@@ -18,7 +18,6 @@ if _run and not __file__.startswith((f"{sys.path[0]}/", f"{sys.path[0]}\\")):
 from typing import TYPE_CHECKING  # noqa: E402
 
 from fairopt.doors import door  # noqa: E402
-from fairopt.processes.deferred import defer_before_scipy  # noqa: E402
 
 if TYPE_CHECKING:
     from fairopt.allocation import Allocation, Level
@@ -183,8 +182,6 @@ __all__ = [
     "what_if",
     "worst_case",
 ]
-
-defer_before_scipy()
 
 __getattr__ = door(  # a name is imported when it is first used, so that ``import fairopt`` is light
     __name__,

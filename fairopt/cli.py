@@ -25,6 +25,7 @@ from typer.main import get_command
 import fairopt as fo
 from fairopt.commands.group import Group
 from fairopt.commands.said import INTERRUPTED, SAID, WRITTEN
+from fairopt.processes.deferred import defer_before_scipy
 from fairopt.processes.streams import claim_stdout, quiet_libraries
 from fairopt.registry import FILES, line_at_fault
 
@@ -115,6 +116,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")  # print labels that the terminal's encoding lacks as escapes
     claim_stdout()
     quiet_libraries(own=FILES)
+    defer_before_scipy()
     if _COMPLETION in os.environ:
         os.environ["COLUMNS"] = str(_ONE_LINE)  # a shell reads an entry a line
     warnings.showwarning = _warn  # type: ignore[assignment]  # where the line stands is of no interest

@@ -3,7 +3,7 @@
 ================  ====================================================================================================
 ``batches``       what a worker does: some tasks of a function that was sent once, and the check of its versions
 ``crew``          one function for many tasks: who gets what, what to do about a worker that is lost, and about a task that ends it
-``deferred``      parts of NumPy that fairopt never uses, loaded when somebody uses them
+``deferred``      parts of NumPy that no command uses, loaded when somebody uses them
 ``on_dask``       the workers of a Dask cluster
 ``on_loky``       processes of this machine
 ``on_ray``        the workers of a Ray cluster

@@ -1,12 +1,9 @@
-"""Parts of NumPy that fairopt never uses, loaded when somebody uses them.
+"""Parts of NumPy that no command uses, loaded when somebody uses them.
 
 NumPy loads them when they are first used. But SciPy, as it is imported, asks NumPy for each of its public names, and so loads them all: the
 wrapper of Fortran and the tools of tests, and what these need, up to sockets. That takes longer than a small answer. So before SciPy is
-first imported, a module that loads itself (`importlib.util.LazyLoader`) takes the place of each.
-
->>> import numpy as np
->>> import scipy.sparse
->>> np.testing.assert_equal(1, 1)
+first imported, a module that loads itself (`importlib.util.LazyLoader`) takes the place of each. The command line does so, as the process
+is its own; ``import fairopt`` changes nothing of other packages.
 """
 
 from __future__ import annotations
