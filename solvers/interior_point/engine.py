@@ -174,8 +174,8 @@ def _is_large_leximin(program: Program) -> bool:
 
 
 def _number_of_groups(program: Program) -> int:
-    """Return the number of groups of users and servers such that no user can run on a server of another group."""
-    if isinstance(program, AllPairs):
+    """Return the number of groups of users and servers that share nothing: no user can run on a server of another group."""
+    if isinstance(program, AllPairs) or program.limits.of_kinds(*ACROSS_SERVERS).any():
         return 1
     users = len(program.users)
     part = components(program.pair_users, program.pair_servers + users, users + len(program.servers))

@@ -74,5 +74,7 @@ def test_it_comes_first_for_large_programs_with_few_limits_across_servers() -> N
     few = np.arange(60) % 20 == np.arange(1500)[:, None] % 20
     many_levels = with_limits(0, users=1500, servers=60).replace(eligibility=few)
     assert choose(fo.formulate(many_levels, "max-min"), None).name == "highs"
+    in_groups = np.arange(60) % 10 == np.arange(1500)[:, None] % 10  # which share what is limited across servers
+    assert choose(fo.formulate(many_levels.replace(eligibility=in_groups), "max-min"), None).name == "interior-point"
     few_levels = many_levels.replace(limits=[], shared=None, eligibility=np.arange(60) % 2 == np.arange(1500)[:, None] % 2)
     assert choose(fo.formulate(few_levels, "max-min"), None).name == "interior-point"
