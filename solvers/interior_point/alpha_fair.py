@@ -79,7 +79,7 @@ def solve_alpha_fair(
 
     def follow(part: Program, its_goal: AlphaFair, start: Start | None, rough: float) -> Solution | None:
         near = _solution(part, its_goal, _laid_out(part, NUMPY), tolerance, deadline, start, rough)
-        return near if near is None or rough else polish(part, near) or near
+        return near if near is None or rough or part.limits.of_servers.all() else polish(part, near) or near
 
     found = solve_by_sample(program, goal, follow) if pairs is None and arrays.are_numpy and fits(program) else None
     if found is not None:
