@@ -316,7 +316,8 @@ def _would_run(allocation: Allocation, block: slice, tasks: FloatArray | None = 
         total = _sums(mine[:, here], held[:, here])
         would += np.where(total > 0, each, 0) * total
         for j, row in zip(limited.tolist(), by_server, strict=True):
-            row[:, here] = np.where(held[:, here] > 0, each[j, :, None], 0) * mine[j, here] * held[:, here]
+            there = (held[:, here] > 0) & (mine[j, here] > 0)  # elsewhere it runs nothing, even if it needs nothing there
+            row[:, here] = np.where(there, each[j, :, None], 0) * mine[j, here] * held[:, here]
     for j, row in zip(limited.tolist(), by_server, strict=True):
         would[j] = fastest_first(row, instance.rates_of_one[block.start + j], instance.parallelism[block.start + j])
     if instance.shared:

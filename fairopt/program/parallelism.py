@@ -50,11 +50,15 @@ def fastest_first(possible: FloatArray, rho: FloatArray, parallelism: npt.ArrayL
 
     >>> float(fastest_first(np.array([4.0, 6.0]), np.array([2.0, 3.0]), 3.0))   # two servers at rate 3, one at rate 2
     8.0
+
+    Where rho is infinite, tasks need nothing, and take no part of the servers at once.
     """
     order = np.argsort(-rho, axis=-1, kind="stable")
     tasks = np.take_along_axis(possible, np.broadcast_to(order, possible.shape), axis=-1)
     speed = np.take_along_axis(rho, order, axis=-1)
-    filled = np.minimum(np.cumsum(safe_ratio(tasks, speed), axis=-1), np.asarray(parallelism)[..., None])
+    endless = speed == np.inf
+    speed = np.where(endless, 0, speed)
+    filled = np.minimum(np.cumsum(safe_ratio(np.where(endless, 0, tasks), speed), axis=-1), np.asarray(parallelism)[..., None])
     part = np.diff(filled, axis=-1, prepend=0)
-    run: FloatArray = np.minimum(tasks, part * speed).sum(axis=-1)
+    run: FloatArray = np.where(endless, tasks, np.minimum(tasks, part * speed)).sum(axis=-1)
     return run

@@ -8,7 +8,7 @@ from conformance.test_by_server import drawn
 from scipy.optimize import linprog
 
 import fairopt as fo
-from fairopt.analysis.measures import could_run_with, envy_matrix, largest_envy, violations
+from fairopt.analysis.measures import could_run_with, envy_matrix, largest_envy, violations, with_what_others_hold
 from fairopt.analysis.rerun import given, rerun
 
 SEEDS = range(10)
@@ -226,6 +226,20 @@ def test_what_is_proved_of_work_is_promised_and_holds(notion: str, seed: int) ->
     )
     audit = fo.audit(fo.solve(bound, notion), effort=6)
     assert [name for name in audit.violated if audit[name].promised] == []
+
+
+def test_what_needs_nothing_on_a_server_runs_nothing_where_it_may_not_run() -> None:
+    """z needs nothing on the first server, and is on one server at once. With 1 task of a on the second it runs 1; with b's on the first 0.
+
+    Where it may run on the first, all its 5 tasks run there, whatever others hold of it.
+    """
+    demands = [[[1, 1], [1, 1]], [[0, 0], [1, 1]], [[1, 2], [1, 2]]]
+    pool = fo.Instance([[4, 4], [4, 4]], demands, eligibility=[[1, 1], [0, 1], [1, 1]], tasks=[9, 5, 9], parallelism=[np.inf, 1, 1])
+    held = np.array([[2.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    would = [table for _, table in with_what_others_hold(given(pool, held, "rdm"))]
+    assert np.concatenate(would)[1].tolist() == [1, 1, 0]
+    everywhere = given(pool.replace(eligibility=np.ones((3, 2), bool)), held, "rdm")
+    assert np.concatenate([table for _, table in with_what_others_hold(everywhere)])[1].tolist() == [5, 1, 5]
 
 
 def test_who_waited_longer_has_no_slice_promised() -> None:
