@@ -102,7 +102,7 @@ def reproduce(
         known=lambda row: bar.advance(0, f"{row.id}: {_VERDICTS[row.verdict.value][0].strip(' *')}"),
     )
     results: list[tuple[Experiment, list[Row]]] = []
-    while (found := work("reproducing", lambda: next(to_run, None), bar, lost=_lost(results))) is not None:
+    while (found := work("reproducing", lambda: next(to_run, None), bar, lost=NOTHING if as_json else _lost(results))) is not None:
         results.append(found)
         if not as_json:
             show(lambda width: _of_experiment(*results[-1]))
