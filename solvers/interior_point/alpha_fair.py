@@ -26,8 +26,9 @@ these only good ends count.
 *End.* The path ends by the error of the certificate, not by the products: with what the active sets show, as soon as this error is small
 (`fairopt.solvers.interior_point.alpha_fair_end`).
 
-Many users whose pairs use one limit each, and who may be on some servers at once, are solved by way of a sample
-(`fairopt.solvers.interior_point.by_sample`). The few users that are left then have a path, and the polish makes its end exact.
+Many users whose pairs use one limit each are solved by way of a sample (`fairopt.solvers.interior_point.by_sample`), also where they may
+be on some servers at once only. The few users that are left have a path then. Its end is made exact by the polish, because the tasks of all
+others follow from its prices. The answer of all users is left as it is: the policy decides whether it needs a polish.
 """
 
 from __future__ import annotations
