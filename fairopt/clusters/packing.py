@@ -44,8 +44,8 @@ class Budget:
     Attributes
     ----------
     seconds : float or None
-        The time limit. Without one, each run of branch and cut ends after a number of its checks, and no further one starts after 20,000
-        steps of the simplex method.
+        The time limit. Without one, each run of branch and cut ends after a number of its checks, and no further one starts after a number
+        of steps of the simplex method.
     spent : float
         Seconds of the searches so far.
     steps : int

@@ -65,7 +65,9 @@ class ShareLimits:
             object.__setattr__(program, "_share_limits", {})
         known: dict[Part | None, ShareLimits] = program._share_limits
         if part not in known:
-            known[part] = cls._of(program if part is None or part.extra is None else replace(program, limits=part.extra))
+            limits = program.limits if part is None else part.extra
+            assert limits is not None  # a part without extra limits has none
+            known[part] = cls._of(program if part is None else replace(program, limits=limits))
         return known[part]
 
     @classmethod

@@ -51,14 +51,12 @@ def shares_of(program: Program, pairs: FloatArray, merging: Merging | None) -> F
 
 
 def _spreading(program: Program, merging: Merging | None, sharing: str) -> Callable[[FloatArray], FloatArray | None]:
-    """Return what makes of prices of limits the prices of the original rows, (servers, M), or (servers, 1) of time."""
+    """Return the function from prices of limits to those of the original rows, (servers, M), or (servers, 1) of time, or to None."""
     limits = program.limits
-    kind, width = (
-        (LimitKind.CAPACITY, 0 if merging is None else merging.original.n_server_resources) if sharing == "rdm" else (LimitKind.TIME, 1)
-    )
-    rows = np.flatnonzero(limits.kinds == kind)
+    rows = np.flatnonzero(limits.kinds == (LimitKind.CAPACITY if sharing == "rdm" else LimitKind.TIME))
     if merging is None or not rows.size:  # a notion without shared capacity, such as the uniform slice
         return lambda prices: None
+    width = merging.original.n_server_resources if sharing == "rdm" else 1
     group, servers, resources = merging.server_group, limits.keys[rows, 0], np.maximum(limits.keys[rows, 1], 0)
 
     def spread(prices: FloatArray) -> FloatArray:

@@ -1,8 +1,8 @@
 r"""Users with the same choice of pairs as one user (`fairopt.solvers.interior_point.by_sample`).
 
 In the symbols of `fairopt.solvers.interior_point.sample_users`, let S = kappa[i] z be what a user takes of its own limit B if it has the
-part z of limit i, r[p] its utility for one S, and P[i] = y[i] / kappa[i] the price of one S. Users with the same choice share what one
-user gets, in the proportions w[n], at any prices:
+part z of limit i, r[p] its utility for one S, and P[i] = y[i] / kappa[i] the price of one S. Of users with the same choice, the left side
+is in the proportions w[n] or B[n], at any prices. So they share what one user gets:
 
     one pair, room in the own limit          q t = w y[i]^(-1 / alpha)                              w = (phi q^(alpha - 1))^(1 / alpha)
     one pair that fills the own limit        S = B                                                  w = (phi r^(1 - alpha))^(1 / alpha)

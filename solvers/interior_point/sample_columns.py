@@ -70,7 +70,7 @@ class Columns:
 
 
 def sampled(users: Users, every: int) -> Columns:
-    """Return every so manyeth user, each of which demands as much as the users that it stands for."""
+    """Return a sample, one user of ``every`` so many: each demands as much as the users that it stands for."""
     chosen = np.zeros(users.n, bool)
     chosen[every // 2 :: every] = True
     stands_for = users.n / int(chosen.sum())

@@ -191,7 +191,8 @@ class _Tree(Filling):
         undisturbed = before.undisturbed
         if part.guarantees and self.down_closed:
             stopped = stop_times(stages[len(before.stages) :], room.size)
-            undisturbed = undisturbed.after(part, limits, way.shares.users, stopped, room > 0, 2 * SAME)
+            tolerance = 2 * SAME  # raised limits leave room of SAME
+            undisturbed = undisturbed.after(part, limits, way.shares.users, stopped, room > 0, tolerance)
         return replace(before, x=x, shares=way.shares, stages=stages, undisturbed=undisturbed)
 
     def alone(self, program: Program, goal: TreeFilling, owner: int, large: bool) -> tuple[Solution, FloatArray]:

@@ -49,9 +49,9 @@ def place_whole(program: WholePlacement, time_limit: float | None = None, effort
     """Solve the three goals in their order. Where branch and cut ends before it has proved an answer, the best one found is taken.
 
     The time limit is that of all three; the numbers of tasks, which most programs need a few hundredths of a second for, have a part of it.
-    With a time limit the linear program of many pairs has one of its own. ``effort`` limits each run of branch and cut
-    (`_limit`).
-    If no whole point was found in time, that of the linear program is rounded down: the caller fills up.
+    With a time limit the linear program of many pairs has one of its own. ``effort`` limits each run of branch and cut: its checks times
+    its columns; None: its nodes alone; inf: no limit. If no whole point was found in time, that of the linear program is rounded down: the
+    caller fills up.
     """
     if not program.most.size:
         return Placed(np.zeros(0), True, True)
@@ -103,7 +103,7 @@ def pack_servers(
 ) -> tuple[FloatArray, int]:
     """Place as many of these tasks, (users,), as possible on ``count`` servers of this capacity, (users, servers): branch and cut.
 
-    Where it ends before an answer is proved, the best one found is returned. The second value are the steps of the simplex method.
+    Where it ends before an answer is proved, the best one found is returned. The second value is the number of steps of the simplex method.
     """
     users = tasks.size
     used = np.flatnonzero(capacity > 0)
@@ -129,7 +129,7 @@ def pack_servers(
 
 
 def _limit(model: HighsModel, columns: int, effort: float | None) -> None:
-    """Limit branch and cut: its checks times its columns by ``effort``, and its nodes; None: its nodes alone; inf: no limit."""
+    """Limit branch and cut by ``effort``, as `place_whole` has it: where that is a number, its nodes have a limit, too."""
     if effort is None:
         model.set_options(mip_max_nodes=SETTINGS.most_nodes)
     elif effort < np.inf:
