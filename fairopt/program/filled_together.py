@@ -68,5 +68,8 @@ class FilledTogether:
         point = np.where(promise.users[users], self.points[promise.part], 0.0)
         if large:
             return point
-        point = self._even * program.per_user(point * program.utilities)[users]
+        shares = program.per_user(point * program.utilities)
+        if (shares[program.per_user(self._even) == 0] > 0).any():  # beside what queues keep, they have no room there
+            return None
+        point = self._even * shares[users]
         return point if (program.limits.used(point) <= program.limits.bounds * (1 + SAME)).all() else None

@@ -86,7 +86,7 @@ def promises_of(goal: TreeFilling) -> tuple[Promise, ...]:
             if part.extra.bounds[k] > 0:
                 alike = part.rows[k].resource if owner < tree.n_nodes else -1  # tasks: one of their resources says it
                 rows_of.setdefault((owner, alike), []).append(k)
-        risen |= part.users
+        risen |= part.users & np.any([row.users for row in part.rows], axis=0)  # for a guarantee of which something can be held
         rising: dict[int, BoolArray] = {}
         for (owner, resource), rows in rows_of.items():
             if owner not in rising:

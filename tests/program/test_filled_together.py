@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from instances import instance_in_queues
@@ -40,6 +42,38 @@ def test_slices_follow_the_room() -> None:
     """A share of 1 is all 4 GPUs: three parts of it where there is three times the room, and nothing for who has no room."""
     program = fo.formulate(fo.Instance([[2], [2]], [[1], [1]]), "drfh")
     assert even_slices(program, np.array([3.0, 1.0, 0.0, 0.0])) == pytest.approx([3, 1, 0, 0])
+
+
+def test_who_has_no_room_beside_what_queues_keep_rises_on_large_servers_alone() -> None:
+    """The keeper keeps 3 GPUs and the inner queue 1, so that bob of the lab can have none of the 4.
+
+    On large servers ann and bob divide the 4 CPUs of the lab. As servers are, ann can have all of them, and eve as many: of 6, each gets 3.
+    """
+    queues = [
+        fo.Queue("keeper", guarantee={"gpu": 4}, lending_limit={"gpu": 1}),
+        fo.Queue("lab", guarantee={"cpu": 4}),
+        fo.Queue("inner", parent="lab", guarantee={"gpu": 1}, lending_limit={"gpu": 0}),
+        fo.Queue("rest", guarantee={"cpu": 4}),
+        fo.Queue("team", parent="rest", guarantee={"cpu": 1}),
+    ]
+    users: dict[str, Any] = {"users": ["ann", "bob", "eve"], "queue_of": ["inner", "lab", "team"]}
+    pool = fo.Instance([[6, 4]], [[1, 0], [1, 1], [1, 0]], resources=["cpu", "gpu"], queues=queues, **users)
+    program = fo.formulate(pool, "drfh")
+    promises, _, most = promised_alone(program, program.goal_as(TreeFilling), 1e-8, NEVER)
+    assert {promise.name: value for promise, value in zip(promises, most, strict=True)} == pytest.approx(
+        {"guaranteed cpu of lab": 4, "guaranteed cpu of rest": 4, "guaranteed cpu of team": 1}
+    )
+    assert fo.solve(pool, solver="highs").tasks_per_user == pytest.approx([3, 0, 3])
+
+
+def test_nothing_is_promised_to_who_can_hold_nothing_of_it() -> None:
+    """Ann has no server, and zoe, whose weight is 0, rises for no guarantee. So nobody rises for that of the lab."""
+    queues = [fo.Queue("lab", guarantee={"cpu": 2}), fo.Queue("inner", parent="lab", guarantee={"gpu": 1})]
+    users: dict[str, Any] = {"users": ["ann", "zoe"], "queue_of": ["inner", "lab"], "weights": [1, 0]}
+    eligibility = [[False], [True]]
+    pool = fo.Instance([[4, 4]], [[0, 1], [1, 0]], resources=["cpu", "gpu"], queues=queues, eligibility=eligibility, **users)
+    program = fo.formulate(pool, "drfh")
+    assert promised_alone(program, program.goal_as(TreeFilling), 1e-8, NEVER) == ((), [], [])
 
 
 @pytest.mark.parametrize("seed", range(40))
