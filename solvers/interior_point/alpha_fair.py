@@ -27,8 +27,9 @@ these only good ends count.
 (`fairopt.solvers.interior_point.alpha_fair_end`).
 
 Many users whose pairs use one limit each are solved by way of a sample (`fairopt.solvers.interior_point.by_sample`), also where they may
-be on some servers at once only. The few users that are left have a path then. Its end is made exact by the polish, because the tasks of all
-others follow from its prices. The answer of all users is left as it is: the policy decides whether it needs a polish.
+be on some servers at once only. The few users that are left have a path then. Where users have such limits of their own, the polish makes
+its end exact, because the tasks of all others follow from its prices. The answer of all users is left as it is: the policy decides whether
+it needs a polish.
 """
 
 from __future__ import annotations

@@ -207,7 +207,7 @@ class LogarithmSettings(NamedTuple):
     """The path in logarithms (logarithmic_path)."""
 
     steps_of_attempt: int = 250
-    steps_of_attempts: int = 700  # after which there is no other: an answer came within 660 of them, failures took 1,500
+    steps_of_attempts: int = 700  # after which there is no other: benchmarks/results/choices.md
     first_mu: float = 0.1  # until phi is right
     last_mu: float = 1e-11  # below, rounding moves tasks between equally good servers
     products_of_sets: float = 1e-4  # from which on the active sets may show

@@ -52,10 +52,8 @@ class AgentPrograms:
         """
         begin, speed = np.array(start, float), np.array(rate, float)
         rising = speed > 0
-        t_unit = (
-            float((np.maximum(self.reach - begin, SETTINGS.least_left * self.reach)[rising] / speed[rising]).min())
-            / max(1, int(rising.sum())) ** 0.5
-        )
+        left = np.maximum(self.reach - begin, SETTINGS.least_left * self.reach)
+        t_unit = float((left[rising] / speed[rising]).min()) / max(1, int(rising.sum())) ** 0.5
         wanted = np.where(rising, speed * t_unit, 0.0)
         size = np.where(rising, np.maximum(wanted, begin), np.where(begin > 0, begin, self.reach))
         size = np.maximum(size, SETTINGS.least_of_reach * self.reach)

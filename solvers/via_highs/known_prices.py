@@ -114,7 +114,7 @@ def _placed(problem: LevelProblem, levels: FloatArray, tasks: FloatArray, deadli
     The first basis is that of ``tasks``, (pairs,), and of the limits that they fill. Levels fill limits to rounding, and have to leave room
     for it.
     """
-    limits, course = problem.program.limits, Course(problem.members, np.zeros(levels.size), levels)
+    limits, course = problem.program.limits, Course(problem.members, np.zeros(levels.size), np.where(problem.members, levels, 0.0))
     model = LevelModel.of(problem, course, 1.0, None, 0.0)
     highs = model.highs
     highs.set_column_bounds(problem.columns.size, 1 - SETTINGS.relaxed, 1 - SETTINGS.relaxed)

@@ -52,11 +52,10 @@ class LevelModel:
         """Return the model of a level in a unit of t; the levels of settled users are relaxed by ``slack``, a part of them."""
         members, columns, users, rows = problem.members, problem.columns, problem.users, problem.rows
         wanted = course.rate * t_unit if cap is None else np.where(course.rising, np.minimum(cap, t_unit), 0.0)
-        # A user's unit of level is the order of magnitude of its level if it is settled, else of t.
+        # The unit of level of a settled user has the order of magnitude of its level, that of others the one of t (a start below 0 may
+        # cancel what is wanted).
         level = course.start + np.where(course.rising, wanted, 0.0)
-        level = np.where(
-            course.rising, np.maximum(level, SETTINGS.least_of_wanted * wanted), level
-        )  # a start below 0 may cancel what is wanted
+        level = np.where(course.rising, np.maximum(level, SETTINGS.least_of_wanted * wanted), level)
         level = np.where(course.rising & (level > 0), np.minimum(problem.reach, level), level)
         unit = np.where(level > 0, level, np.where(problem.reach > 0, problem.reach, 1.0) if course.start.any() else 1.0)
         # Tasks per unit of a column: in these units neither its use of a limit nor its part of the user's level exceeds 1.

@@ -48,7 +48,7 @@ class Placed:
 def place_whole(program: WholePlacement, time_limit: float | None = None, effort: float | None = None) -> Placed:
     """Solve the three goals in their order. Where branch and cut ends before it has proved an answer, the best one found is taken.
 
-    The time limit is that of all three; the numbers of tasks, which most programs need a few hundredths of a second for, have a part of it.
+    The time limit is that of all three; the numbers of tasks have a part of it.
     With a time limit the linear program of many pairs has one of its own. ``effort`` limits each run of branch and cut: its checks times
     its columns; None: its nodes alone; inf: no limit. If no whole point was found in time, that of the linear program is rounded down: the
     caller fills up.

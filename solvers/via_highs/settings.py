@@ -68,7 +68,7 @@ class Settings(NamedTuple):
     perturbation: float = 0.01  # in logarithms
     wider: float = 4.0  # its growth after an infeasible LP
     parts_of_the_way: tuple[float, ...] = (0.5, 0.25, 0.125, 0.0625)  # from the best prices to those of an LP that prove less
-    most_lps: int = 60  # for a level; two or three are usual
+    most_lps: int = 60  # for a level
     rounding_of_level: float = 1e-13  # part of a user's level
     least_theta: float = 1e-3  # of responses: at 0 no pair would be chosen
 
@@ -86,7 +86,7 @@ class Settings(NamedTuple):
     wrong_price: float = 1e-10  # of the largest price: prices below the negative of this are more than rounding
 
     # Finish times (finish_times).
-    most_steps: int = 60  # for a level; four are usual
+    most_steps: int = 60  # for a level
     near_whole: float = 1e-6  # of the whole: a part that does not come nearer to it from there on is rounding
 
     # Rules (under_rules, contradictions).
@@ -136,7 +136,7 @@ class Settings(NamedTuple):
     most_nodes: int = 500  # of branch and cut: a limit that gives the same answer on every machine
     few_nodes: int = 100  # the same beside a limit on effort
     fewest_checks: int = 10  # of branch and cut, after which it may end
-    rounding_s: float = 10.0  # for the linear program of the numbers of tasks, which most programs need a few hundredths of
+    rounding_s: float = 10.0  # for the linear program of the numbers of tasks, beside a time limit
     numbers_part: float = 0.75  # of the time limit, for the numbers of whole tasks
     search_part: float = 0.75  # of the time limit, for the fewest pairs; the rest is for the fewest servers
     ties: float = 1e-8  # of two users with the same remainder the first one gets the task

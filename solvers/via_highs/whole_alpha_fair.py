@@ -152,11 +152,9 @@ class _Search:
         added = False
         for n, gain in gains.items():
             at = float(utilities[n])
-            if (
-                at > 0
-                and at not in self.points[n]
-                and outcome.x[gain] > float(weights[n]) / unit * self._gain(n, at) + SETTINGS.proved_whole
-            ):
+            if at <= 0 or at in self.points[n]:
+                continue
+            if outcome.x[gain] > float(weights[n]) / unit * self._gain(n, at) + SETTINGS.proved_whole:
                 self.points[n].add(at)
                 added = True
         return added
