@@ -10,7 +10,9 @@ The notion or schedule then runs again. If d' are the declared demands, n holds 
     sum over the servers i where n may run of  x'[n,i] min_r d'[n,i,r] / d[n,i,r],  under division of time x'[n,i] gamma[n,i] / gamma'[n,i],
 
 of its true tasks: at most T[n], and whole tasks if the allocation is of whole tasks. Where there are speeds, it is the work that counts. A
-user with all its tasks where they do most has no reason to lie.
+user with all its tasks where they do most has no reason to lie. Under a leximin or an alpha-fair optimum, several placements x' may be
+optimal. A lie pays if it pays under one of them; its gain is the most, and the witness says what n runs at least
+(`fairopt.analysis.properties.best_placement`).
 
 Systematic lies are tried first; if there are too many, some are chosen at random. A local search with decreasing steps follows, around the
 best lies. ``effort`` is the number of lies tried in all; a few more are tried to write the best lie with fewer digits. The same seed tries
@@ -33,6 +35,8 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.allocation import Optimum
+from fairopt.analysis.properties.best_placement import best_placement
 from fairopt.analysis.properties.case import Case, quietly, unanswered
 from fairopt.analysis.properties.lies import Joint, Lie, lie_about
 from fairopt.analysis.properties.siblings import Child, Families, named_child
@@ -93,13 +97,23 @@ def check(case: Case) -> Verdict:
         of_its_own = f"{case.amount(honest + gain)} of its own instead of {figure(honest, 6)}"
     witness = Witness(
         f"{case.name(lie.n)} says that {lie.words(case.instance)}. It is then given {plural(answer[lie.n].sum(), 'task')} as declared, and "
-        f"with their resources runs {of_its_own}.",
+        f"with their resources runs {of_its_own}.{_at_least(case, search, lie, honest + gain)}",
         (case.instance.users[lie.n],),
         tuple(case.instance.servers[i] for i in np.flatnonzero(answer[lie.n])),
         tasks=answer,
         instance=lie.told(case.instance),
     )
     return violated(NAME, gain, f"A lie pays: the best of {lies}{ended}.", witness, search.tried)
+
+
+def _at_least(case: Case, search: _Search, lie: Lie, most: Any) -> str:
+    """Say what the liar runs under the worst optimal placement, where that is less than the most."""
+    answer = _ask(case, None, lie, worst=True)
+    assert not isinstance(answer, FairoptError)
+    least = search.runs(lie, answer)
+    if least >= most - case.slack[lie.n]:
+        return ""
+    return f" Other placements are as good under the notion, and with the worst of them it runs {figure(least, 6)}."
 
 
 def _of_queue(case: Case, search: _Search, gain: Any, lie: Lie | Joint, node: int, of: str) -> Verdict:
@@ -153,37 +167,19 @@ class _Search:
                     continue
                 self.tried += 1
                 if isinstance(lie, Lie):
-                    self.found.append((self._runs(lie, answer) - case.value[lie.n], lie))
+                    self.found.append((self.runs(lie, answer) - case.value[lie.n], lie))
                 self._judge_queues(lie, answer)
 
-    def _runs(self, lie: Lie, answer: FloatArray) -> Any:
+    def runs(self, lie: Lie, answer: FloatArray) -> Any:
         """Return the worth of the true tasks that the liar can run."""
         case, instance, n = self.case, self.case.instance, lie.n
-        given = answer[n]
-        if case.sharing == "tdm":
-            seen = self._told(lie).rates[n]
-            ratio = np.divide(instance.rates[n], seen, out=np.zeros_like(seen), where=(seen > 0) & (seen < np.inf))
-            if lie.demand is not None and instance.shared:
-                told, first = self._told(lie), instance.n_server_resources
-                true = instance.demands_by_kind[n, instance.kind_of, first:]
-                demand = np.where(true > 0, told.demands_by_kind[n, told.kind_of, first:], np.inf)
-                of_cluster = safe_ratio(demand, true).min(axis=1)
-                ratio = np.minimum(np.where(seen < np.inf, ratio, np.inf), of_cluster)
-        else:
-            true = instance.demands_by_kind[n, instance.kind_of]
-            said = true if lie.demand is None else lie.demand[instance.kind_of]
-            ratio = safe_ratio(np.where(true > 0, said, np.inf), true).min(axis=1)
-        runs = np.where(instance.eligibility[n] & (given > 0), given * np.where(given > 0, ratio, 1), 0)
+        given, true = answer[n], _true_tasks(case, lie)
+        runs = np.where(given > 0, given * np.where(given > 0, true, 0), 0)
         if case.whole:  # in a row of several servers, the tasks of each server are unknown: round task by task, the lower bound
-            runs = np.where(instance.counts == 1, _whole(runs), given * _whole(ratio))
+            runs = np.where(instance.counts == 1, _whole(runs), given * _whole(true))
         table = np.zeros_like(case.allocation.tasks)
         table[n] = runs
         return case.at_most(table)[n]
-
-    def _told(self, lie: Lie | Joint) -> Instance:
-        """Return the instance as declared, in the arithmetic of the case."""
-        told = lie.told(self.case.instance)
-        return told if self.case.radius is None else told.exact
 
     def _judge_queues(self, lie: Lie | Joint, answer: FloatArray) -> None:
         """Note what each queue gains whose users lie."""
@@ -192,7 +188,7 @@ class _Search:
             if (isinstance(lie, Joint) and lie.node == queue.node) or (
                 isinstance(lie, Lie) and self.case.instance.tree.below[queue.node, lie.n]
             ):
-                told = told or self._told(lie)
+                told = told or _told(self.case, lie)
                 gain = families.gain(queue, families.of_users(queue.users, answer, told))
                 if gain > families.slack(queue):
                     self.found_of_queues.append((gain, lie, queue.node))
@@ -380,13 +376,55 @@ class _Search:
         return replace(lie, **{about: moved})
 
 
-def _ask(case: Case, time_limit: float | None, lie: Lie | Joint) -> FloatArray | FairoptError:
+def _ask(case: Case, time_limit: float | None, lie: Lie | Joint, *, worst: bool = False) -> FloatArray | FairoptError:
+    """Return the tasks that are given as declared, (users, servers), placed as is best for a user who lies, or ``worst``."""
+    question = case.allocation.question
     try:
         with quietly():
-            tasks: FloatArray = case.tasks_of(rerun(case.allocation, lie.told(case.instance), time_limit=time_limit))
-            return tasks.copy()
+            told = lie.told(case.instance)
+            tasks: FloatArray = case.tasks_of(rerun(case.allocation, told, time_limit=time_limit))
+            if isinstance(lie, Joint) or not isinstance(question, Optimum) or case.whole:
+                return tasks.copy()
+            worth = _true_tasks(case, lie) * case.worth_to(lie.n)
+            if not _placement_matters(case, told, worth[told.eligibility[lie.n]]):
+                return tasks.copy()
+            sign = -1 if worst else 1
+            return np.array(best_placement(question.notion, told, case.sharing, tasks, lie.n, sign * worth, time_limit))
     except FairoptError as error:
         return error
+
+
+def _told(case: Case, lie: Lie | Joint) -> Instance:
+    """Return the instance as declared, in the arithmetic of the case."""
+    told = lie.told(case.instance)
+    return told if case.radius is None else told.exact
+
+
+def _placement_matters(case: Case, told: Instance, worth: Any) -> bool:
+    """Can what the liar runs depend on the placement? Its tasks may be declared on servers where they are worth this."""
+    return (
+        case.worth is not None or told.rates_per_server is not None or told.demands_by_kind.shape[1] > 1 or bool((worth != worth[:1]).any())
+    )
+
+
+def _true_tasks(case: Case, lie: Lie) -> Any:
+    """Return how many of its true tasks the liar can run with what one task takes as declared, (servers,)."""
+    instance, n = case.instance, lie.n
+    if case.sharing == "tdm":
+        told = _told(case, lie)
+        seen = told.rates[n]
+        ratio = np.divide(instance.rates[n], seen, out=np.zeros_like(seen), where=(seen > 0) & (seen < np.inf))
+        if lie.demand is not None and instance.shared:
+            first = instance.n_server_resources
+            true = instance.demands_by_kind[n, instance.kind_of, first:]
+            demand = np.where(true > 0, told.demands_by_kind[n, told.kind_of, first:], np.inf)
+            of_cluster = safe_ratio(demand, true).min(axis=1)
+            ratio = np.minimum(np.where(seen < np.inf, ratio, np.inf), of_cluster)
+    else:
+        true = instance.demands_by_kind[n, instance.kind_of]
+        said = true if lie.demand is None else lie.demand[instance.kind_of]
+        ratio = safe_ratio(np.where(true > 0, said, np.inf), true).min(axis=1)
+    return np.where(instance.eligibility[n], ratio, 0)
 
 
 def _whole(tasks: Any) -> Any:
