@@ -368,7 +368,8 @@ def could_rise(course: Course, t: float, proof: Proof) -> FloatArray:
     """Return by how much each user who rises could rise above its level at t at most, relative to it; inf where the prices do not tell."""
     paid, could = proof.q * course.size(t), np.full(course.rate.size, np.inf)
     tells = (paid > NOISE * proof.spent) & (course.rate > 0)  # of who waits they tell nothing
-    np.divide(float(proof.q @ course.rate) * max(proof.bound - t, 0.0), paid, out=could, where=tells)
+    gap = float(max(proof.bound - t, 0.0))  # inf of prices of 0
+    np.divide(float(proof.q @ course.rate) * gap, paid, out=could, where=tells)
     return np.asarray(could[course.rising])
 
 

@@ -38,6 +38,15 @@ def proof_of(program: Program, course: Course, prices: FloatArray) -> Proof:
     return Proof.of(course, prices, np.where(np.isfinite(q), q, 0.0), float(prices @ program.limits.bounds))
 
 
+def test_prices_of_0_prove_nothing() -> None:
+    """They bound no level, and say of nobody how far it could rise."""
+    program = fo.formulate(uniform_instance(4, 3, seed=0), "drfh")
+    course = Course.together(np.arange(4) < 3)
+    proof = proof_of(program, course, np.zeros(len(program.limits)))
+    assert proof.bound == np.inf
+    assert could_rise(course, np.float64(1.0), proof).tolist() == [np.inf] * 3
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_no_prices_prove_less_than_what_can_be_had(seed: int) -> None:
     """Any prices bound the level from above, also where some are settled; nobody rises further above it than they say."""
