@@ -314,13 +314,15 @@ def _installed_points(group: str, path: tuple[str, ...]) -> Sequence[EntryPoint]
     Importing ``importlib.metadata`` takes longer than solving most programs. So it is asked only where a package names the group, or where
     that cannot be seen: in archives, and with finders of other kinds.
     """
-    written = _written_by_packages(path)
-    seen = written is not None and not any(hasattr(each, "find_distributions") and each is not PathFinder for each in sys.meta_path)
-    if not group or (seen and not re.search(rf"^\s*\[\s*{re.escape(group)}\s*\]", written or "", re.MULTILINE)):
+    if not group:
         return ()
-    from importlib.metadata import entry_points
+    written = _written_by_packages(path)
+    unseen = written is None or any(hasattr(each, "find_distributions") and each is not PathFinder for each in sys.meta_path)
+    if unseen or re.search(rf"^\s*\[\s*{re.escape(group)}\s*\]", written or "", re.MULTILINE):
+        from importlib.metadata import entry_points
 
-    return tuple(entry_points(group=group))
+        return tuple(entry_points(group=group))
+    return ()
 
 
 @cache

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+import zipfile
 from collections.abc import Iterator
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -371,6 +373,39 @@ def test_entry_points(mine: Path, caplog: pytest.LogCaptureFixture) -> None:
     finally:
         sys.modules.pop("mine", None)
         del registry._REGISTRIES["notion of a test"]
+
+
+@pytest.mark.parametrize("group", ["test.notions", "test.other"])
+def test_entry_points_of_an_archive(mine: Path, group: str) -> None:
+    """A package in an archive on the path has those of its groups, and no others."""
+    archive = mine / "lab.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("lab_mine-1.2.dist-info/METADATA", "Metadata-Version: 2.1\nName: lab-mine\nVersion: 1.2\n")
+        packed.writestr("lab_mine-1.2.dist-info/entry_points.txt", "[test.notions]\ncpu-share = mine:CpuShare\n")
+    sys.path.insert(0, str(archive))
+    found = [point.name for point in registry._installed_points(group, tuple(sys.path))]
+    assert found == (["cpu-share"] if group == "test.notions" else [])
+
+
+@pytest.mark.parametrize("group", ["test.notions", "test.other"])
+def test_entry_points_that_a_finder_of_its_own_knows(mine: Path, monkeypatch: pytest.MonkeyPatch, group: str) -> None:
+    """No file on the path says so; the finder is asked."""
+    install(mine, "[test.notions]", "cpu-share = mine:CpuShare")
+    sys.path.remove(str(mine))
+
+    class Finder:
+        """Knows the packages of one folder."""
+
+        def find_spec(self, *_: object) -> None:
+            """Imports nothing."""
+
+        def find_distributions(self, context: Any) -> Any:
+            """The packages of the folder."""
+            return PathFinder.find_distributions(type(context)(name=context.name, path=[str(mine)]))
+
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder()])
+    found = [point.name for point in registry._installed_points(group, tuple(sys.path))]
+    assert found == (["cpu-share"] if group == "test.notions" else [])
 
 
 def test_listings_say_where_entries_come_from(mine: Path) -> None:
