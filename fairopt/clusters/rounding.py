@@ -196,7 +196,7 @@ def _gained(placed: Placed, pairs: int, budget: Budget, *, best: bool) -> str:
     )
     least = f"; at least {placed.least:,} are needed" if 0 < placed.least < pairs else ""
     more = "" if best else "; perhaps more tasks fit"
-    end = f"after {budget.spent:.1f} s" if budget.seconds is not None else "at its usual limit"
+    end = f"after {budget.spent:.1f} s" if budget.seconds is not None else "after its usual number of steps"
     return f"the search for fewer pairs of user and row ended {end}: {gain}{least}{more} (placement_time_limit= searches longer)"
 
 

@@ -61,7 +61,8 @@ def solve_by_sample(program: Program, goal: AlphaFair, follow: Follow) -> Soluti
         steps += found.iterations
         prices = found.prices[: users.shared.size]
         bought = users.bought(prices, asked.log_unit)
-        if not np.isfinite(bought.excess).all() or (users.have_own and float(np.log(prices.max())) > LARGEST_LOG - 1):
+        in_no_unit = float(np.log(prices.max())) > LARGEST_LOG - 1  # where floating point ends, they are parts of the largest one
+        if not np.isfinite(bought.excess).all() or (users.have_own and in_no_unit):
             break
         is_rough = False
         if reduced is None or reduced.is_rough:

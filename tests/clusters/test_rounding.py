@@ -200,7 +200,7 @@ def test_without_a_time_limit_no_clock_decides(monkeypatch: pytest.MonkeyPatch) 
     allocation = hard()
     first = whole_tasks(allocation)
     (note,) = [note for note in first.notes if note.startswith("the search for fewer pairs of user and row ended ")]
-    assert re.search(r"ended at its usual limit: .*; at least \d+ are needed", note)
+    assert re.search(r"ended after its usual number of steps: .*; at least \d+ are needed", note)
     hours = itertools.count(0.0, 3600.0)
     monkeypatch.setattr(time, "monotonic", lambda: next(hours))
     again = whole_tasks(allocation)
