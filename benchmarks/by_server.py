@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from measuring import commit, machine, write
+from measuring import commit, machine, warm_up, write
 
 import fairopt as fo
 
@@ -69,8 +69,7 @@ def measure(case: str) -> dict[str, float]:
 
 def main() -> None:
     """Measure every case, or those named, and write the table."""
-    for notion in ("drfh", "cdrf", "proportional"):  # what is imported and compiled once
-        fo.solve(of_kinds(20, "")[0], notion)
+    warm_up(lambda: [fo.solve(of_kinds(20, "")[0], notion) for notion in ("drfh", "cdrf", "proportional")])
     found = {}
     lines = [
         "# What demands and speeds by server cost",

@@ -18,11 +18,10 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import instances
 import numpy as np
-from measuring import Row, in_own_process, machine, write
+from measuring import Row, in_own_process, machine, warm_up, write
 
 import fairopt as fo
 
@@ -45,9 +44,8 @@ CASES = (
 def measure(users: int, servers: int, part: float, seed: int, sharing: Any, market: bool) -> Row:
     """Solve one case here and now."""
     small = instances.some_pairs(300, 30, 3, part, seed)
-    with patch("fairopt.solvers.compiled.PATIENCE", 0.0):
-        for solver in ("best-response", "interior-point")[: 1 + market]:
-            fo.solve(small, "psdsf", sharing=sharing, solver=solver)  # loads all packages and compiled kernels
+    for solver in ("best-response", "interior-point")[: 1 + market]:
+        warm_up(lambda solver=solver: fo.solve(small, "psdsf", sharing=sharing, solver=solver))  # type: ignore[misc]
     instance = instances.some_pairs(users, servers, 3, part, seed)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     clock = time.process_time()

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from flow_baselines import Flows, Links, Network, equi_depth_binning, exact, geometric_binning, highs_loop, pop, water_filling
-from measuring import Row, best_of, commit, in_own_process, machine, write
+from measuring import Row, best_of, commit, in_own_process, machine, warm_up, write
 
 import fairopt as fo
 from fairopt.generators import grid, random_graph
@@ -53,7 +53,7 @@ def limit(name: str) -> float:
 
 def measure(case: str, name: str, certified: Path) -> Row:
     """Run one contender here and now; the exact one keeps its rates in a file, with which others compare theirs."""
-    CONTENDERS[name](Network.of({"a": 1.0, "b": 3.0}, {"f": [["a"], ["b"]], "g": [["a"]]}))  # loads every package once
+    warm_up(lambda: CONTENDERS[name](Network.of({"a": 1.0, "b": 3.0}, {"f": [["a"], ["b"]], "g": [["a"]]})))
     network = Network.of(*CASES[case][1]())
     answers: list[fo.Allocation] = []
 

@@ -160,7 +160,7 @@ def measure(key: str, size: float, name: str, limit: float, certified_file: Path
     """Let one contender solve one instance; the first one of a series, fairopt, writes the certified tasks of each user."""
     series, solve = ALL[key], contenders.CONTENDERS[name]
     ours, first = name.startswith("fairopt"), name == series.names[0]
-    solve(instances.rated(3, 2) if series.notion == "proportional" else instances.all_pairs(3, 2, 2))  # loads every package once
+    measuring.warm_up(lambda: solve(instances.rated(3, 2) if series.notion == "proportional" else instances.all_pairs(3, 2, 2)))
     instance = series.make(size)
     tasks, row = measuring.best_of(lambda: solve(instance), limit, _REPEATS, _REPEATS if ours else 1)
     if first:

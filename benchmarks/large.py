@@ -24,7 +24,7 @@ from unittest.mock import patch
 import instances
 import numpy as np
 from large_pages import plot
-from measuring import Row, best_of, commit, in_own_process, machine, write
+from measuring import Row, best_of, commit, in_own_process, machine, warm_up, write
 
 import fairopt as fo
 
@@ -79,7 +79,7 @@ CURVES = {
 
 def measure(case: Case) -> Row:
     """Solve one case in this process."""
-    fo.solve(instances.all_pairs(30, 5, 3), solver="interior-point")  # loads every package once
+    warm_up(lambda: fo.solve(instances.all_pairs(30, 5, 3), case.notion, solver="interior-point"))
     instance = (instances.in_zones if case.zones else instances.all_pairs)(case.users, case.servers, 3)
     answers: list[fo.Allocation] = []
 

@@ -1,4 +1,8 @@
-"""How benchmarks measure: one process a measurement, processor time, the peak of memory; and how exact an answer is."""
+"""How benchmarks measure: one process a measurement, processor time, the peak of memory; and how exact an answer is.
+
+What is measured is loaded and compiled before, by a small piece of the same work (`warm_up`), which does not count. What a first run takes
+is another question: `first_runs.py` answers it.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +24,22 @@ import numpy as np
 import fairopt as fo
 from fairopt.certificate import allocation_excess
 from fairopt.models import default_sharing
+from fairopt.solvers import compiled
 
 Row = dict[str, Any]
 _COMPARED = ("numpy", "scipy", "highspy", "cvxpy", "clarabel", "scs", "ecos", "cvxpy-leximin")
 _LEAST = 2.0  # seconds in all up to which a short measurement is repeated
+
+
+def warm_up(small: Callable[[], Any]) -> float:
+    """Do a small piece of the work that is measured next; return its processor seconds: packages are loaded, and kernels compiled.
+
+    From here on kernels are compiled at once; those that an earlier process has compiled are read.
+    """
+    compiled.PATIENCE = 0.0
+    began = time.process_time()
+    small()
+    return time.process_time() - began
 
 
 def best_of(solve: Callable[[], np.ndarray], limit: float, repeats: int, at_least: int = 1) -> tuple[np.ndarray, Row]:

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import instances
 import numpy as np
-from measuring import Row, best_of, commit, in_own_process, machine, write
+from measuring import Row, best_of, commit, in_own_process, machine, warm_up, write
 
 import fairopt as fo
 from fairopt.generators.trees import in_queues
@@ -89,7 +89,7 @@ def flat(instance: fo.Instance) -> fo.Instance:
 
 def measure(case: Case, tree: bool) -> Row:
     """Run one of the two here and now."""
-    fo.solve(fo.generate("uniform", users=4, servers=2, queues=2, seed=0), "drfh")  # loads what a solve needs, outside the measurement
+    warm_up(lambda: fo.solve(fo.generate("uniform", users=4, servers=2, queues=2, seed=0), "drfh"))
     instance = case.make() if tree else flat(case.make())
     answers: list[fo.Allocation] = []
 
@@ -105,7 +105,7 @@ def measure(case: Case, tree: bool) -> Row:
 
 def profile(case: Case) -> None:
     """Print where the time of a tree goes."""
-    fo.solve(fo.generate("uniform", users=4, servers=2, queues=2, seed=0), "drfh")
+    warm_up(lambda: fo.solve(fo.generate("uniform", users=4, servers=2, queues=2, seed=0), "drfh"))
     instance, profiler = case.make(), cProfile.Profile()
     profiler.enable()
     try:

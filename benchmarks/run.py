@@ -22,7 +22,7 @@ from pathlib import Path
 import contenders
 import instances
 import numpy as np
-from measuring import Row, exactness, in_own_process, machine, write
+from measuring import Row, exactness, in_own_process, machine, warm_up, write
 
 import fairopt as fo
 
@@ -149,8 +149,10 @@ def measure(case: Case, name: str) -> Row:
     else:
         solve = contenders.CONTENDERS[name]
     proportional = name.endswith("proportional")
-    warm = fo.Instance([[1.0, 1.0]], [[0.1, 0.2], [0.2, 0.1]])  # loads every package once, outside the measurement
-    contenders.fairopt_solve(warm) if name.startswith("fairopt") and not proportional else solve(warm)
+    warm = fo.Instance([[1.0, 1.0]], [[0.1, 0.2], [0.2, 0.1]])
+    if name.startswith("fairopt"):
+        warm_up(lambda: [each(warm) for each in (contenders.fairopt_solve, contenders.fairopt_by_interior_point)])
+    warm_up(lambda: solve(warm))
     instance = case.make()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     clocks: list[tuple[float, float]] = []

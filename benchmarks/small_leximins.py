@@ -21,7 +21,7 @@ from pathlib import Path
 import contenders
 import instances
 import numpy as np
-from measuring import Row, best_of, commit, in_own_process, machine, write
+from measuring import Row, best_of, commit, in_own_process, machine, warm_up, write
 
 import fairopt as fo
 
@@ -44,7 +44,7 @@ CONTENDERS = {"fairopt": contenders.fairopt_solve} | LOOPS
 
 def measure(case: str, name: str) -> Row:
     """Run one contender here and now."""
-    CONTENDERS[name](fo.Instance([[1.0, 1.0]], [[0.1, 0.2], [0.2, 0.1]]))  # loads every package once
+    warm_up(lambda: CONTENDERS[name](fo.Instance([[1.0, 1.0]], [[0.1, 0.2], [0.2, 0.1]])))
     instance = CASES[case][1]()
     tasks, row = best_of(lambda: CONTENDERS[name](instance), _LIMIT, _REPEATS)
     certified = fo.solve(instance, "drfh")
