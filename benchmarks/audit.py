@@ -3,9 +3,8 @@
     python benchmarks/audit.py
 
 All properties but strategy-proofness (whose lies are a solve each) of the exact DRFH allocation; then of the same tasks as if they were
-somebody's own, without prices, so that linear programs have to be solved. Both are done for 30 users before.
-Wall-clock and processor time of one run each; the latter says
-more on a machine that does other things too. Writes benchmarks/results/audit.md and audit.json.
+somebody's own, without prices, so that linear programs have to be solved. Both are done for 30 users before. Wall-clock and processor time
+of one run each; the latter says more on a machine that does other things too. Writes benchmarks/results/audit.md and audit.json.
 """
 
 from __future__ import annotations

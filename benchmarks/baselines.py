@@ -16,12 +16,13 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import flow_baselines
 import numpy as np
-from measuring import Row, commit, machine, svg, write
+from measuring import Row, commit, machine, svg, warm_up, write
 
 import fairopt as fo
 from fairopt.generators import random_graph
@@ -75,7 +76,7 @@ def measured(case: str) -> dict[str, Row]:
     found: dict[str, Row] = {}
     best = np.zeros(0)
     for name in SPECS:
-        rates(small, name)
+        warm_up(partial(rates, small, name))
         before = time.process_time()
         own = rates(instance, name)
         row: dict[str, Any] = {"processor": time.process_time() - before}

@@ -16,6 +16,7 @@ import json
 import resource
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def measure(users: int, servers: int, part: float, seed: int, sharing: Any, mark
     """Solve one case here and now."""
     small = instances.some_pairs(300, 30, 3, part, seed)
     for solver in ("best-response", "interior-point")[: 1 + market]:
-        warm_up(lambda solver=solver: fo.solve(small, "psdsf", sharing=sharing, solver=solver))  # type: ignore[misc]
+        warm_up(partial(fo.solve, small, "psdsf", sharing=sharing, solver=solver))
     instance = instances.some_pairs(users, servers, 3, part, seed)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     clock = time.process_time()

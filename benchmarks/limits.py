@@ -19,7 +19,7 @@ from pathlib import Path
 
 import instances
 import numpy as np
-from measuring import commit, machine, write
+from measuring import commit, machine, warm_up, write
 
 import fairopt as fo
 
@@ -93,17 +93,23 @@ def with_many(instance: fo.Instance) -> fo.Instance:
     return instance.replace(limits=limits)
 
 
-def measure(case: str) -> dict[str, float]:
-    """Return the processor seconds of each variant."""
-    _, make, notion = CASES[case]
-    plain = make()
-    variants = {
+def with_each(plain: fo.Instance) -> dict[str, fo.Instance]:
+    """Return an instance as it is, with a limit, with a shared resource, and with many limits."""
+    return {
         "plain": plain,
         "loose limit": with_limit(plain, 0.999),
         "limit": with_limit(plain, 0.2),
         "shared": with_shared(plain),
         "50 limits": with_many(plain),
     }
+
+
+def measure(case: str) -> dict[str, float]:
+    """Return the processor seconds of each variant."""
+    _, make, notion = CASES[case]
+    warm_up(lambda: [fo.solve(small, notion) for small in with_each(instances.all_pairs(30, 5, 2)).values()])
+    plain = make()
+    variants = with_each(plain)
     if case in _ONE_LEVEL:
         alike = {f"{name} by weights": with_weights(plain, variants[name]) for name in ("limit", "shared")}
         variants |= alike

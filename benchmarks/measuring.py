@@ -48,7 +48,7 @@ def best_of(solve: Callable[[], np.ndarray], limit: float, repeats: int, at_leas
     A solve is stopped by the system after ``limit`` seconds of processor time, and with it this process. The first ``at_least`` are
     made where one takes half of that at most; further ones as long as they are short.
     """
-    before = _fresh_peak()
+    before = fresh_peak()
     clocks: list[tuple[float, float]] = []
     peak = 0.0
     while not clocks or len(clocks) < (at_least if clocks[0][1] < limit / 2 else 1) or (len(clocks) < repeats and _total(clocks) < _LEAST):
@@ -59,7 +59,7 @@ def best_of(solve: Callable[[], np.ndarray], limit: float, repeats: int, at_leas
         clocks.append((time.perf_counter() - wall, time.process_time() - processor))
         resource.setrlimit(resource.RLIMIT_CPU, (hard, hard))
         if len(clocks) == 1:
-            peak = (_memory("VmHWM") - before) / 1024
+            peak = (memory("VmHWM") - before) / 1024
     spent = [processor for _, processor in clocks]
     fastest = min(spent)
     spread = max(spent) / fastest - 1
@@ -70,16 +70,16 @@ def _total(clocks: list[tuple[float, float]]) -> float:
     return sum(processor for _, processor in clocks)
 
 
-def _memory(field: str) -> int:
+def memory(field: str) -> int:
     """Read a field of this process from the system, KiB."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(field))
 
 
-def _fresh_peak() -> int:
+def fresh_peak() -> int:
     """Forget the peak of memory up to now, that of building the instance, and return what is in use, KiB."""
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    return _memory("VmRSS")
+    return memory("VmRSS")
 
 
 def exactness(instance: fo.Instance, tasks: np.ndarray, certified: np.ndarray, per_task: np.ndarray | None, lowest: bool = False) -> Row:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import instances
 import numpy as np
-from measuring import commit, machine, write
+from measuring import commit, machine, warm_up, write
 
 import fairopt as fo
 
@@ -51,19 +51,24 @@ def with_rules(instance: fo.Instance, tasks: np.ndarray, number: int, part: floa
     return instance.replace(rules=[f"x['{names[a]}'] >= {part * tasks[a] / tasks[b]:.6g} * x['{names[b]}']" for a, b in pairs])
 
 
-def measure(case: str) -> dict[str, float]:
-    """Return the processor seconds of each variant."""
-    _, make, notion = CASES[case]
-    plain = make()
+def variants_of(plain: fo.Instance, notion: str) -> dict[str, fo.Instance]:
+    """Return an instance as it is, without merging, and with each number of rules."""
     tasks = fo.solve(plain, notion).tasks_per_user
     apart = plain.replace(weights=plain.weights * (1 + 1e-6 * np.arange(plain.n_users) / plain.n_users))
-    variants = {
+    return {
         "plain": plain,
         "unmerged": apart,
         "obeyed": with_rules(plain, tasks, 1, 0.5),
         "one": with_rules(plain, tasks, 1, 1.5),
         "twenty": with_rules(plain, tasks, _MANY, 1.5),
     }
+
+
+def measure(case: str) -> dict[str, float]:
+    """Return the processor seconds of each variant."""
+    _, make, notion = CASES[case]
+    warm_up(lambda: [fo.solve(small, notion) for small in variants_of(instances.all_pairs(20, 3, 2), notion).values()])
+    variants = variants_of(make(), notion)
     spent: dict[str, list[float]] = {name: [] for name in variants}
     for _ in range(_REPEATS):
         for name, instance in variants.items():

@@ -7,9 +7,8 @@ else is drawn from the seeded generators of benchmarks/instances.py, which say h
 
 Each case runs in a process of its own. Before a run of fairopt, a small one of its kind loads and compiles what it needs: "warm-up" is the
 processor time of that, and is not counted. Wall-clock and processor time of one run each; the latter says more on a machine that does other
-things too. Memory: peak of the process above what it was with the instance in it. All contenders of a case must start
-and end every task at the same time. Writes
-benchmarks/results/simulations.md and simulations.json, unless cases are named.
+things too. Memory: peak of the process above what it was with the instance in it. All contenders of a case must start and end every task
+at the same time. Writes benchmarks/results/simulations.md and simulations.json, unless cases are named.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import resource
 import subprocess
 import sys
 import time
@@ -28,7 +26,7 @@ from typing import Any
 import contenders
 import instances
 import numpy as np
-from measuring import warm_up
+from measuring import fresh_peak, memory, warm_up
 
 import fairopt as fo
 
@@ -53,11 +51,11 @@ def first_tasks(trace: fo.Trace, tasks: int) -> fo.Trace:
 def timed(work: Callable[[], Any], small: Callable[[], Any] | None = None) -> tuple[dict[str, float], Any]:
     """Return seconds and peak memory, and what came of it; ``small`` is done before."""
     before = {} if small is None else {"warm_up": warm_up(small)}
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with_instance = fresh_peak()
     wall, processor = time.perf_counter(), time.process_time()
     found = work()
     spent = {"seconds": time.perf_counter() - wall, "processor": time.process_time() - processor}
-    return before | spent | {"memory_mib": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory) / 1024}, found
+    return before | spent | {"memory_mib": (memory("VmHWM") - with_instance) / 1024}, found
 
 
 def against_a_loop() -> list[dict[str, Any]]:
