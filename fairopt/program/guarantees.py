@@ -213,11 +213,12 @@ def raising(program: Any, part: Part, given: Sequence[Any], rows: IntArray) -> A
 
 
 def _capacities(program: Any, part: Part) -> list[Any]:
-    """Return the most that each extra limit can be used, by what each of its columns can carry alone: T."""
+    """Return the most that each extra limit can be used, T: what its columns could carry, each alone; 1 where that is nothing."""
     largest = program.largest()
     extra, _ = extra_rows(program, part)
     zero: Any = rational(0) if isinstance(program, ExactProgram) else 0.0
-    return [sum((value * largest[column] for column, value in zip(c.tolist(), v.tolist(), strict=True)), zero) for c, v in extra]
+    most = [sum((value * largest[column] for column, value in zip(c.tolist(), v.tolist(), strict=True)), zero) for c, v in extra]
+    return [each if each > 0 else zero + 1 for each in most]
 
 
 def raised_limits(program: Any, part: Part, x: Any) -> tuple[list[Any], IntArray, bool]:

@@ -330,3 +330,19 @@ def test_a_tiny_guarantee_beside_large_ones_is_proved() -> None:
     assert answer.certificate.worst <= 1e-8
     held = [pool.demands[n::40, 0] @ answer.tasks_per_user[n::40] for n in range(40)]
     assert held == pytest.approx(amounts / 1.4, rel=1e-7)
+
+
+def test_a_guarantee_whose_users_can_run_nothing_is_not_raised() -> None:
+    """A limit of 0 CPUs leaves ann nothing. The limit of 0 CPUs that the guarantee of rest is becomes the 8 of eve's 4 tasks."""
+    queues = [
+        fo.Queue("lab", guarantee={"gpu": 5, "cpu": 0}),
+        fo.Queue("inner", parent="lab", guarantee={"gpu": 3, "cpu": 0}, limit={"cpu": 0}),
+        fo.Queue("rest", guarantee={"gpu": 4, "cpu": 0}),
+    ]
+    users: dict[str, Any] = {"users": ["ann", "eve"], "queue_of": ["inner", "rest"], "guarantees": [0, 4]}
+    cluster = fo.Instance([[9, 8]], [[0, 2], [1, 2]], resources=["gpu", "cpu"], queues=queues, **users)
+    for solver in ("highs", "cvxpy"):
+        assert fo.solve(cluster, solver=solver).tasks_per_user == pytest.approx([0, 4])
+    exact = fo.solve(cluster, exact=True).exact
+    assert exact is not None
+    assert exact.tasks_per_user.tolist() == [0, 4]
