@@ -313,7 +313,8 @@ def _together(
 ) -> tuple[Packed, ...] | None:
     """Return a better packing of few servers, by one program over all of them; None if there is none.
 
-    At first each user stays on the rows where it is wanted; on others, too, if that would not do.
+    At first each user stays on the rows where it is wanted; on others, too, if that would not do. Within a time limit, some of it is left
+    for this in any case.
     """
     if not instance.counts.any() or instance.n_users * instance.counts.sum() > _FEW or (budget.seconds is None and budget.is_spent):
         return None

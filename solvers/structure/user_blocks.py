@@ -129,7 +129,7 @@ def same_servers(user: IntArray, server: IntArray, shape: tuple[int, int]) -> In
 
 
 def kinds_of(program: Program) -> IntArray:
-    """Number the kinds of users of a program, (users,)."""
+    """Number the kinds of users of a program, (users,): those of one kind may run on the same servers. They are found once."""
     shape = len(program.users), len(program.servers)
     kinds: IntArray = program.limits.once("kinds of users", lambda: same_servers(program.pair_users, program.pair_servers, shape))
     return kinds

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,9 @@ from support.one_by_one import held_alone
 
 import fairopt as fo
 from fairopt.instance import FloatArray
-from fairopt.program import Limits, Program, TreeFilling
+from fairopt.program import Program, TreeFilling
 from fairopt.program.promises import counted
-from fairopt.program.share_limits import ShareLimits
+from fairopt.program.share_limits import ShareLimits, during
 from fairopt.program.undisturbed import Undisturbed, stop_times
 from fairopt.solvers.backend import Deadline
 
@@ -30,8 +29,7 @@ def filled(instance: fo.Instance, guarantees: str = "surplus") -> tuple[Program,
     for number, part in enumerate(goal.parts):
         if not part.guarantees or part.extra is None:
             continue
-        extra = part.limits(found.bounds_of_part(number))
-        of_part = program if extra is None else replace(program, limits=Limits.stack([program.limits, extra]))
+        of_part = during(program, part, found.bounds_of_part(number))
         shares = program.per_user(found.parts[number] * program.utilities)
         stages = [stage for stage in found.stages if stage.part == number]
         able = program.per_user(of_part.largest() * program.utilities) > 0
