@@ -56,25 +56,26 @@ def solve_by_sample(program: Program, goal: AlphaFair, follow: Follow) -> Soluti
     answer: Solution | None = None
     for number in range(SAMPLES.rounds_of_samples):
         found = follow(*asked.program(users), start, gap)
-        if found is None or found.prices is None:
+        if found is None or found.prices is None or not np.isfinite(found.prices).all():
             break
         steps += found.iterations
         prices = found.prices[: users.shared.size]
         bought = users.bought(prices, asked.log_unit)
         in_no_unit = float(np.log(prices.max())) > LARGEST_LOG - 1  # where floating point ends, they are parts of the largest one
-        if not np.isfinite(bought.excess).all() or (users.have_own and in_no_unit):
+        if not np.isfinite(bought.excess.max()) or (users.have_own and in_no_unit):
             break
         is_rough = False
         if reduced is None or reduced.is_rough:
             margins, misplaced = users.margins(bought), users.misplaced(bought, prices)
             besides = int(max(SAMPLES.more * misplaced * users.n, SAMPLES.fewest)) if misplaced < 1 else users.n
-            threshold = float(np.partition(margins, besides)[besides]) if besides < users.n else np.inf
-            apart, kept = users.apart(bought, margins, threshold)
+            apart, kept = users.apart(bought, margins, users.threshold(bought, margins, besides))
             is_rough = number == 0 and besides > SAMPLES.few
         elif not (missing := reduced.missing(bought)).any():
             is_last, answer = answer is not None, reduced.answer(found, bought, steps)
+            if is_last or not users.have_own:
+                break
             apart, kept = users.apart(bought, users.jumps(bought), SAMPLES.clear)
-            if is_last or not users.have_own or (apart >= reduced.apart).all():
+            if (apart >= reduced.apart).all():
                 break
         else:
             kept = reduced.kept | missing

@@ -70,14 +70,20 @@ class Choices:
         """Put users with the same choice together."""
         n, alpha = users.shared.size, users.alpha
         a, b = bought.first[others], bought.second[others]
-        split, full = b >= 0, bought.own[others] > 0
-        code = np.where(split, (2 + users.limit[a]) * n + users.limit[b], np.where(full, n, 0) + users.limit[a])
-        codes, choice = np.unique(code, return_inverse=True)
-        B = np.where(full, users.bounds[others], 0.0)
-        r_a, r_b = (1 / (users.h[pair] * users.bounds[others]) for pair in (a, b))
-        d = np.where(split, r_b - r_a, 1.0)
-        held = np.where(split, B * r_a / d, 0.0)
-        log_w = (users.log_phi[others] + (1 - alpha) * np.log(np.where(split, d, np.where(full, r_a, 1 / users.q[a])))) / alpha
+        code, B = users.limit[a], np.broadcast_to(0.0, others.size)
+        held = B
+        if users.have_own:
+            split, full = b >= 0, bought.own[others] > 0
+            code = np.where(split, (2 + code) * n + users.limit[b], np.where(full, n, 0) + code)
+            B = np.where(full, users.bounds[others], 0.0)
+            r_a, r_b = (1 / (users.h[pair] * users.bounds[others]) for pair in (a, b))
+            d = np.where(split, r_b - r_a, 1.0)
+            held = np.where(split, B * r_a / d, 0.0)
+            log_worth = np.log(np.where(split, d, np.where(full, r_a, 1 / users.q[a])))
+        else:
+            log_worth = -np.log(users.q[a])
+        log_w = (users.log_phi[others] + (1 - alpha) * log_worth) / alpha
+        codes, choice = _numbered(code)
         highest = np.full(codes.size, -np.inf)
         np.maximum.at(highest, choice, log_w)
         w = np.exp(log_w - highest[choice])
@@ -88,13 +94,19 @@ class Choices:
 
     def together_of(self, z: FloatArray) -> FloatArray:
         """Return the sums of values z of pairs, (pairs,), by column."""
-        of_columns, mine = np.zeros(self.columns.number.size), self.second >= 0
+        of_columns = np.zeros(self.columns.number.size)
         of_columns[self.of_first] = np.bincount(self.choice, weights=z[self.first])
+        if not self.users.have_own:
+            return of_columns
+        mine = self.second >= 0
         of_columns += np.bincount(self.of_second[self.choice[mine]], weights=z[self.second[mine]], minlength=of_columns.size)
         return of_columns
 
     def share(self, z: FloatArray, found: FloatArray) -> None:
         """Set what each of them has of its limits in z, (pairs,), given what the columns have."""
+        if not self.users.have_own:
+            z[self.first] = self.part * found[self.of_first[self.choice]]
+            return
         users, has_own, split = self.users, self.together > 0, self.of_second >= 0
         kappa = users.kappa[self.columns.limit]
         of_first = found[self.of_first] * np.where(has_own, kappa[self.of_first], 1.0)
@@ -107,6 +119,15 @@ class Choices:
         )
         z[self.first] = first / np.where(has_own[self.choice], users.kappa[users.limit[self.first]], 1.0)
         z[self.second[mine]] = second[mine] / users.kappa[users.limit[self.second[mine]]]
+
+
+def _numbered(codes: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the different codes, ascending, and the position of each code among them."""
+    if codes.max(initial=0) >= codes.size:
+        different, position = np.unique(codes, return_inverse=True)
+        return different, position
+    occurs = np.bincount(codes) > 0
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[codes]
 
 
 def _columns(

@@ -51,7 +51,7 @@ class Reduced:
     @cached_property
     def pairs(self) -> IntArray:
         """Those of the users apart."""
-        return np.flatnonzero(self.kept & self.apart[self.users.user])
+        return np.flatnonzero(self.kept)
 
     @cached_property
     def choices(self) -> Choices:
@@ -79,10 +79,11 @@ class Reduced:
         """
         users, bought, columns = self.users, self.bought, self.columns
         shift = 0.0 if users.have_own else float(bought.log_t.max())
-        z: FloatArray = np.zeros(users.q.size)
-        for pair, part in zip((bought.first, bought.second), users.parts(bought), strict=True):
-            has = pair >= 0
-            z[pair[has]] = (part * np.exp(bought.log_t - shift))[has] * users.q[pair[has]]
+        z, t, (first, second) = np.zeros(users.q.size), np.exp(bought.log_t - shift), users.parts(bought)
+        z[bought.first] = first * t * users.q[bought.first]
+        if users.have_own:
+            split = bought.second >= 0
+            z[bought.second[split]] = (second * t)[split] * users.q[bought.second[split]]
         size = np.append(np.ones(int(self.apart.sum())), self.choices.size)
         number = (size / np.bincount(columns.number))[columns.number]
         x: FloatArray = np.append(z[self.pairs], self.choices.together_of(z))
@@ -103,6 +104,13 @@ class Reduced:
     def missing(self, bought: Bought) -> BoolArray:
         """Return the pairs to keep besides at other prices, at which users have other choices or are about to move, (pairs,)."""
         users = self.users
+        if not users.have_own:  # a choice changes only where a pair that the user does not have is near
+            missing: BoolArray = bought.excess < SAMPLES.clear
+            missing[self.bought.first[~self.apart]] = False
+            missing &= ~self.kept
+            moved = users.user[missing]
+            missing[self.bought.first[moved[~self.apart[moved]]]] = True
+            return missing
         changed = ~self.apart & ~(self.bought.same_as(bought) & (users.jumps(bought) >= SAMPLES.clear))
         near = (self.apart | changed)[users.user] & (bought.excess < SAMPLES.clear)
         near[self.bought.pairs_of(changed)] = near[bought.pairs_of(changed)] = True
@@ -117,11 +125,14 @@ class Reduced:
         self.choices.share(z, found.x[self.pairs.size :])
         prices, bounds = np.full(len(program.limits), -np.inf), program.limits.bounds
         prices[users.shared] = np.log(found.prices[: users.shared.size])
-        have_own = users.own_row >= 0
-        own = np.where(have_own, bought.own, 0.0)
-        apart = np.flatnonzero(self.apart & have_own)
-        own[apart] = found.prices[users.shared.size :][: apart.size]
-        prices[users.own_row[have_own]] = np.log(own[have_own])
+        if users.have_own:
+            have_own = users.own_row >= 0
+            own = np.where(have_own, bought.own, 0.0)
+            apart = np.flatnonzero(self.apart & have_own)
+            own[apart] = found.prices[users.shared.size :][: apart.size]
+            prices[users.own_row[have_own]] = np.log(own[have_own])
         prices += bought.log_unit - np.log(bounds)
         prices = np.exp(prices - max(0.0, float(prices.max()) - LARGEST_LOG))  # in parts of the largest where floating point ends
-        return replace(found, x=z / (users.q * program.utilities), prices=prices, iterations=steps)
+        some = np.flatnonzero(z)
+        z[some] /= users.q[some] * program.utilities[some]
+        return replace(found, x=z, prices=prices, iterations=steps)

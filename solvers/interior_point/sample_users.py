@@ -67,10 +67,12 @@ def _own_limits_fit(program: Program, own: IntArray) -> bool:
 def _entries(program: Program) -> tuple[IntArray, FloatArray, FloatArray]:
     """Return the limit of each pair, what the pair takes of it, and of its user's own limit (0: of none), (pairs,) each."""
     matrix, n = program.limits.matrix, program.n_pairs
-    row = np.repeat(np.arange(len(program.limits)), np.diff(matrix.indptr))
-    shared = program.limits.of_kinds(*_OF_SERVERS)[row]
-    limit, taken, own = np.empty(n, np.int64), np.empty(n), np.zeros(n)
-    columns = matrix.indices
+    row, of_servers = np.repeat(np.arange(len(program.limits)), np.diff(matrix.indptr)), program.limits.of_kinds(*_OF_SERVERS)
+    limit, taken, columns = np.empty(n, np.int64), np.empty(n), matrix.indices
+    if of_servers.all():
+        limit[columns], taken[columns] = row, matrix.data
+        return limit, taken, np.broadcast_to(0.0, n)
+    shared, own = of_servers[row], np.zeros(n)
     limit[columns[shared]], taken[columns[shared]], own[columns[~shared]] = row[shared], matrix.data[shared], matrix.data[~shared]
     return limit, taken, own
 
@@ -133,6 +135,8 @@ class Users:
         Position of the own limit in the program, -1 for users without one.
     kappa : array (limits,)
         What users take of their own limits if they have a whole limit; 1 for limits that nobody with an own limit uses.
+    have_own : bool
+        Have some users limits of their own? If not, each buys at the pair with the least cost.
     """
 
     program: Program
@@ -146,37 +150,35 @@ class Users:
     shared: IntArray
     own_row: IntArray
     kappa: FloatArray
+    have_own: bool
 
     @classmethod
     def of(cls, program: Program, goal: AlphaFair) -> Users:
         """Read a program that `fits`."""
-        limits, (row, taken, own) = program.limits, _entries(program)
-        shared, of_user = np.flatnonzero(limits.of_kinds(*_OF_SERVERS)), np.full(len(program.users), -1)
-        place = np.zeros(len(limits), np.int64)
+        limits, (row, taken, own), of_pairs = program.limits, _entries(program), program.pair_users
+        shared = np.flatnonzero(limits.of_kinds(*_OF_SERVERS))
+        first = np.flatnonzero(np.diff(of_pairs, prepend=-1))
+        members = of_pairs[first]
+        log_phi, kappa, q = np.log(goal.weights[members]), np.ones(shared.size), taken / limits.bounds[row]
+        user = of_pairs if first.size == len(program.users) else np.repeat(np.arange(first.size), np.diff(first, append=of_pairs.size))
+        if shared.size == len(limits):
+            without = np.broadcast_to(-1, first.size)
+            return cls(program, goal.alpha, log_phi, user, row, first, q / program.utilities, own, shared, without, kappa, False)
+        of_user, place = np.full(len(program.users), -1), np.zeros(len(limits), np.int64)
         place[shared] = np.arange(shared.size)
         limit, some = place[row], own > 0
         rows = np.flatnonzero(limits.kinds == LimitKind.PARALLELISM)
         of_user[limits.keys[rows, 0]] = rows
-        kappa = np.ones(shared.size)
-        kappa[limit[some]] = (own[some] / taken[some]) * limits.bounds[row[some]]
-        new = np.diff(program.pair_users, prepend=-1) > 0
-        first = np.flatnonzero(new)
-        members = program.pair_users[first]
-        q = taken / limits.bounds[row] / program.utilities
-        h = own / limits.bounds[of_user[program.pair_users]] / program.utilities
-        return cls(
-            program, goal.alpha, np.log(goal.weights[members]), np.cumsum(new) - 1, limit, first, q, h, shared, of_user[members], kappa
-        )
+        kappa[limit[some]] = own[some] / q[some]
+        h = own / limits.bounds[of_user[of_pairs]] / program.utilities
+        own_row = of_user[members]
+        have_own = bool((own_row >= 0).any())
+        return cls(program, goal.alpha, log_phi, user, limit, first, q / program.utilities, h, shared, own_row, kappa, have_own)
 
     @property
     def n(self) -> int:
         """Number of users."""
         return int(self.first.size)
-
-    @property
-    def have_own(self) -> bool:
-        """Have some users limits of their own?"""
-        return bool((self.own_row >= 0).any())
 
     @property
     def bounds(self) -> FloatArray:
@@ -186,7 +188,9 @@ class Users:
     def bought(self, prices: FloatArray, log_unit: float) -> Bought:
         """Return what users buy at prices of whole limits, (limits,), in a unit of money."""
         log_phi, cost = self.log_phi - log_unit, self.q * prices[self.limit]
-        at = _least(cost, self.h if self.have_own else None, self.first, self.user)
+        if not self.have_own:
+            return self._bought_at_least_cost(cost, log_phi, log_unit)
+        at = _least(cost, self.h, self.first, self.user)
         second, own = np.full(self.n, -1), np.zeros(self.n)
         log_least = np.log(cost[at])
         log_t = (log_phi - log_least) / self.alpha
@@ -214,8 +218,22 @@ class Users:
         excess = np.maximum((cost + self.h * own[self.user]) / np.exp(log_least)[self.user] - 1, 0.0)
         return Bought(log_unit, excess, at, second, own, log_least, log_t)
 
+    def _bought_at_least_cost(self, cost: FloatArray, log_phi: FloatArray, log_unit: float) -> Bought:
+        """Return what users without own limits buy, at the first pair of least cost; the costs, (pairs,), become what exceeds that."""
+        least = np.minimum.reduceat(cost, self.first)
+        of_pairs, log_least = least[self.user], np.log(least)
+        at = np.flatnonzero(cost <= of_pairs)
+        if at.size > self.n:
+            at = at[np.diff(self.user[at], prepend=-1) > 0]
+        excess = np.divide(cost, of_pairs, out=cost)
+        excess -= 1.0
+        none, free = np.broadcast_to(-1, self.n), np.broadcast_to(0.0, self.n)
+        return Bought(log_unit, excess, at, none, free, log_least, (log_phi - log_least) / self.alpha)
+
     def parts(self, bought: Bought) -> tuple[FloatArray, FloatArray]:
         """Return the parts of its utility that each user has at its first and at its second pair, (users,) each."""
+        if not self.have_own:
+            return np.broadcast_to(1.0, self.n), np.broadcast_to(0.0, self.n)
         second = np.maximum(bought.second, 0)
         split, a, b, t = bought.second >= 0, self.h[bought.first], self.h[second], np.exp(bought.log_t)
         part = np.where(split, (a - 1 / t) / np.where(split, a - b, 1.0), 0.0)
@@ -227,10 +245,11 @@ class Users:
         If nobody has an own limit, the unit of money is free.
         """
         shift = 0.0 if self.have_own else float(bought.log_t.max())
-        first, second = (part * np.exp(bought.log_t - shift) for part in self.parts(bought))
-        use = np.bincount(self.limit[bought.first], weights=first * self.q[bought.first], minlength=prices.size)
-        use += np.bincount(self.limit[bought.second], weights=second * self.q[bought.second], minlength=prices.size)
-        if not self.have_own:
+        t, (first, second) = np.exp(bought.log_t - shift), self.parts(bought)
+        use = np.bincount(self.limit[bought.first], weights=first * t * self.q[bought.first], minlength=prices.size)
+        if self.have_own:
+            use += np.bincount(self.limit[bought.second], weights=second * t * self.q[bought.second], minlength=prices.size)
+        else:
             use *= prices.sum() / float(use @ prices)
         return float(np.where(prices > SAMPLES.free * prices.max(), np.abs(use - 1), np.maximum(use - 1, 0.0)).max())
 
@@ -240,25 +259,45 @@ class Users:
         Those are prices at which one more pair costs the same, or at which the own limit of a user with two pairs costs nothing. A user
         with one pair that fills its own limit has none: another pair replaces it little by little.
         """
-        others, split = bought.excess.copy(), bought.second >= 0
-        others[bought.first], others[bought.second[split]] = np.inf, np.inf
+        jumps = self._nearest_other(bought)
+        if not self.have_own:
+            return jumps
+        split = bought.second >= 0
         full, a, b = bought.own > 0, self.h[bought.first], self.h[np.maximum(bought.second, 0)]
         of_money = bought.own / np.exp(bought.log_least + bought.log_t)  # what of its money a user pays for its own limit
-        jumps = np.minimum.reduceat(others, self.first)
         jumps = np.where(full, np.where(split, np.minimum(jumps, of_money), np.inf), jumps)
         return np.where(split & (a - b < SAMPLES.alike * a), 0.0, jumps)
 
+    def _nearest_other(self, bought: Bought) -> FloatArray:
+        """Return the least excess of the pairs that a user does not have, inf if it has all of them, (users,)."""
+        others = bought.excess.copy()
+        others[bought.first] = np.inf
+        if self.have_own:
+            others[bought.second[bought.second >= 0]] = np.inf
+        return np.minimum.reduceat(others, self.first)
+
     def margins(self, bought: Bought) -> FloatArray:
         """Return how near each user is to another choice of pairs or to a change of its own limit, in the same parts, (users,)."""
+        if not self.have_own:
+            return self.jumps(bought)
         split, full = bought.second >= 0, bought.own > 0
-        others = bought.excess.copy()
-        others[bought.first], others[bought.second[split]] = np.inf, np.inf
         a, b = self.h[bought.first], self.h[np.maximum(bought.second, 0)]
         to_first = self.alpha * (bought.log_t + np.log(a))  # logarithm of what a unit is worth where the first pair alone fills the limit
         to_second = -self.alpha * (bought.log_t + np.log(b))
-        margins = np.minimum(self.jumps(bought), np.minimum.reduceat(others, self.first))
+        margins = np.minimum(self.jumps(bought), self._nearest_other(bought))
         margins = np.minimum(margins, np.where(full, bought.own / np.exp(bought.log_least + bought.log_t), np.expm1(-to_first)))
         return np.minimum(margins, np.where(split, np.expm1(np.minimum(to_first, to_second)), np.inf))
+
+    def threshold(self, bought: Bought, margins: FloatArray, besides: int) -> float:
+        """Return the margin up to which so many users are set apart; without own limits, with so many pairs besides the cheapest."""
+        if besides >= self.n:
+            return np.inf
+        threshold = float(np.partition(margins, besides)[besides])
+        if self.have_own or threshold == np.inf:
+            return threshold
+        near = np.flatnonzero(bought.excess <= threshold)
+        others = near[near != bought.first[self.user[near]]]
+        return float(np.partition(bought.excess[others], besides - 1)[besides - 1])
 
     def apart(self, bought: Bought, margins: FloatArray, threshold: float) -> tuple[BoolArray, BoolArray]:
         """Return the users with a margin up to a threshold, and the pairs of these that are as near, (users,) and (pairs,)."""
@@ -268,10 +307,8 @@ class Users:
         return apart, kept
 
 
-def _least(values: FloatArray, ties: FloatArray | None, first: IntArray, user: IntArray) -> IntArray:
-    """Return where the least value of each user is; of several the first, or where the second array is least."""
-    here = values <= np.minimum.reduceat(values, first)[user]
-    if ties is not None:
-        among = np.where(here, ties, np.inf)
-        here = among <= np.minimum.reduceat(among, first)[user]
-    return np.asarray(np.minimum.reduceat(np.where(here, np.arange(user.size), user.size), first))
+def _least(values: FloatArray, ties: FloatArray, first: IntArray, user: IntArray) -> IntArray:
+    """Return where the least value of each user is; of several where the second array is least, and of these the first."""
+    among = np.where(values <= np.minimum.reduceat(values, first)[user], ties, np.inf)
+    here = np.flatnonzero(among <= np.minimum.reduceat(among, first)[user])
+    return np.asarray(here[np.diff(user[here], prepend=-1) > 0])

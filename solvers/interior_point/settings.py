@@ -191,7 +191,7 @@ class SampleSettings(NamedTuple):
     largest_sample: int = 10_000  # at most,
     one_in: int = 50  # and of so many of a large program
     rough: float = 3e-5  # gap at which a path ends whose prices only tell which users to set apart
-    more: float = 2.0  # times the part of a limit that prices misplace: users set apart, of all
+    more: float = 2.0  # times the part of a limit that prices misplace: users set apart, of all, or without own limits pairs that they add
     fewest: int = 400  # of these users
     few: int = 1_000  # of these users, up to which a path goes on to its end at once
     clear: float = 1e-6  # part of its cost by which a pair that is not kept must exceed the least at the end

@@ -44,6 +44,17 @@ def test_one_user_buys_what_its_users_buy_together(alpha: float, seed: int) -> N
         bought = users.bought(prices, 0.0)
         choices = Choices.of(users, bought, np.arange(n))
         z = parts_of_limits(users, bought)
+        for others in (np.arange(n), np.arange(5)):  # choices of few users are numbered otherwise
+            kinds = [
+                (
+                    users.limit[bought.first[user]],
+                    users.limit[bought.second[user]] if bought.second[user] >= 0 else -1,
+                    bought.own[user] > 0,
+                )
+                for user in others
+            ]
+            choice = Choices.of(users, bought, others).choice
+            assert len({*zip(kinds, choice.tolist(), strict=True)}) == len({*kinds}) == len({*choice.tolist()})
         together = choices.together_of(z)
         assert (bought.second >= 0).any()
         assert ((bought.second < 0) & (bought.own > 0)).any()

@@ -101,6 +101,48 @@ def test_margins_tell_the_price_at_which_a_choice_changes() -> None:
             assert users.margins(bought)[0] == pytest.approx(margin)
 
 
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("tied", [False, True])
+def test_users_without_own_limits_buy_as_if_these_never_bound(alpha: float, tied: bool) -> None:
+    """Two ways to the same answer: by least costs alone, and by own limits of which nobody takes anything. Rates of 1 and 2 alone tie."""
+    rng = np.random.default_rng(0)
+    rates = rng.integers(1, 3, (60, 4)) if tied else rng.uniform(0.2, 2, (60, 4))
+    rates = rates * (rng.random((60, 4)) < 0.8)
+    rates[:, 1] = 1.0
+    program = fo.formulate(
+        fo.Instance(np.ones((4, 1)), np.ones((60, 1)), rng.uniform(0.5, 2, 60), rates=rates), "proportional", sharing="tdm"
+    )
+    assert isinstance(program.goal, AlphaFair)
+    users = Users.of(program, AlphaFair(alpha, program.goal.weights))
+    assert not users.have_own
+    general = replace(users, have_own=True)
+    prices = np.ones(4) if tied else rng.uniform(0.5, 2, 4)
+    with np.errstate(all="ignore"):
+        bought, same = users.bought(prices, 0.5), general.bought(prices, 0.5)
+        np.testing.assert_array_equal(bought.first, same.first)
+        np.testing.assert_array_equal(bought.second, same.second)
+        np.testing.assert_allclose(bought.excess, same.excess, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(bought.log_t, same.log_t, rtol=1e-14)
+        np.testing.assert_allclose(users.parts(bought), general.parts(same))
+        np.testing.assert_allclose(users.margins(bought), general.margins(same), rtol=1e-12, atol=1e-15)
+
+
+def test_without_own_limits_a_number_of_pairs_is_kept_besides_the_cheapest() -> None:
+    """The threshold is an excess at which just so many pairs of users apart are kept besides those that they buy at."""
+    rng = np.random.default_rng(0)
+    program = fo.formulate(fo.Instance(np.ones((5, 1)), np.ones((80, 1)), rates=rng.uniform(1, 2, (80, 5))), "proportional", sharing="tdm")
+    assert isinstance(program.goal, AlphaFair)
+    users = Users.of(program, program.goal)
+    bought = users.bought(rng.uniform(0.9, 1.1, 5), 0.0)
+    margins = users.margins(bought)
+    for besides in (1, 7, 30, 79):
+        apart, kept = users.apart(bought, margins, users.threshold(bought, margins, besides))
+        assert int(kept.sum()) - int(apart.sum()) == besides
+        of_least = np.sort(np.delete(bought.excess, bought.first))[:besides]
+        np.testing.assert_array_equal(np.sort(np.setdiff1d(bought.excess[kept], [0.0])), of_least)
+    assert users.threshold(bought, margins, 80) == np.inf
+
+
 def test_which_programs_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each pair uses one limit of a server, and one of its user's own in proportion; limits on tasks are others."""
     monkeypatch.setattr(sample_users, "SAMPLES", SAMPLES._replace(users_of_samples=30, users_per_limit=5))
