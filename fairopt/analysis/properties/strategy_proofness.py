@@ -58,6 +58,7 @@ _BEST = 2  # the best lies, from which a round starts
 _STEP = (0.5, 0.01)  # first and last step of the local search, in logarithms of the declared numbers
 _OF_QUEUES = 4  # one part in so many of the effort goes to lies of queues
 _DIGITS = 4  # of what is declared, in the local search in fractions
+_SAME_GAIN = 7  # digits of a part of what a user could run alone: gains that differ by rounding start the same search
 _AS_GOOD = 0.999  # part of the largest gain that a lie with fewer digits must reach
 
 
@@ -308,8 +309,8 @@ class _Search:
     def _best(self) -> list[Lie]:
         """Return the lies that gain most. Many lies are equivalent (all demands doubled), so of those with equal gain, return one."""
         distinct: dict[tuple[int, float], Lie] = {}
-        for found in sorted(self.found, key=lambda found: -self._part(found)):
-            distinct.setdefault((found[1].n, round(self._part(found), 9)), found[1])
+        for found in sorted(self.found, key=lambda found: -round(self._part(found), _SAME_GAIN)):
+            distinct.setdefault((found[1].n, round(self._part(found), _SAME_GAIN)), found[1])
         return list(distinct.values())[:_BEST]
 
     def paid(self) -> list[tuple[Any, Lie]]:
