@@ -23,7 +23,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -110,6 +110,15 @@ def _first_come(submit: Any, run: Any, part: Any) -> Any:
     return start
 
 
+def dominant_shares(kinds: list[Any], tasks: Iterable[float], total: np.ndarray) -> dict[str, float]:
+    """Return the largest part of a resource that each owner holds, with all its kinds of tasks together."""
+    parts: dict[str, list[float]] = {}
+    for (name, *demand), number in zip(kinds, tasks, strict=True):
+        before = parts.get(name, [0.0] * len(demand))
+        parts[name] = [part + number * amount / capacity for part, amount, capacity in zip(before, demand, total, strict=True)]
+    return {name: max(each) for name, each in parts.items()}
+
+
 def slow_loop(frame: pd.DataFrame, cluster: fo.Instance) -> dict[str, list[float]]:
     """Return shortfall and surplus of each owner in share-hours, by solving every change anew."""
     rows = frame.to_dict("records")
@@ -145,11 +154,9 @@ def slow_loop(frame: pd.DataFrame, cluster: fo.Instance) -> dict[str, list[float
             resources=resources,
         )
         x = fo.solve(instance, "drfh").tasks_per_user
-        gap = dict.fromkeys(names, 0.0)
-        for kind, given in zip(kinds, x, strict=True):
-            share = max(amount / capacity for amount, capacity in zip(kind[1:], total, strict=True))
-            gap[kind[0]] += (given - held[kind]) * share
-        for name, value in gap.items():
+        due, has = dominant_shares(kinds, x, total), dominant_shares(kinds, held.values(), total)
+        for name in names:
+            value = due[name] - has[name]
             found[name][int(value < 0)] += abs(value) * (last - first) / 3600
     return found
 
