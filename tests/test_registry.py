@@ -6,7 +6,7 @@ import json
 import sys
 import zipfile
 from collections.abc import Iterator
-from importlib.machinery import PathFinder
+from importlib.metadata import MetadataPathFinder
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -401,7 +401,7 @@ def test_entry_points_that_a_finder_of_its_own_knows(mine: Path, monkeypatch: py
 
         def find_distributions(self, context: Any) -> Any:
             """The packages of the folder."""
-            return PathFinder.find_distributions(type(context)(name=context.name, path=[str(mine)]))
+            return MetadataPathFinder.find_distributions(type(context)(name=context.name, path=[str(mine)]))
 
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder()])
     found = [point.name for point in registry._installed_points(group, tuple(sys.path))]

@@ -19,6 +19,10 @@ def registries_restored() -> Iterator[None]:
         before.enter_context(patch.object(sys, "path", [*sys.path]))
         before.enter_context(patch.object(registry, "_FOLDERS", []))
         before.enter_context(patch.dict(registry._FILES))
-        for each in registry._REGISTRIES.values():
+        there = dict(registry._REGISTRIES)
+        for each in there.values():
             before.enter_context(patch.dict(each))
         yield
+        for kind in registry._REGISTRIES.keys() - there.keys():  # their modules were imported meanwhile
+            for name in registry._REGISTRIES[kind]._added():
+                del registry._REGISTRIES[kind][name]
