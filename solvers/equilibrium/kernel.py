@@ -35,9 +35,11 @@ _NOTHING = 1e-9  # part of the most that a user can hold on a server, or of a jo
 
 @step()
 def fill_server(y, g, cap, use, bounds, x, stop, level):  # type: ignore[no-untyped-def]
-    """Solve one server's problem: x (pairs), stop (the limit that stopped each pair, -1: all its tasks), level (limits, inf: not full).
+    """Solve one server's problem, with its pairs p and limits r: the module has the mathematics.
 
-    ``level`` holds that of the last time.
+    In: y (pairs,), tasks on other servers; g (pairs,), tasks at level 1; cap (pairs,), T, tasks in all; use (pairs, limits), what a task
+    takes; bounds (limits,). Out: x (pairs,), tasks here; stop (pairs,), the limit that stopped each pair, -1: it has all its tasks; level
+    (limits,), S where each limit filled, inf: not full. In, ``level`` is that of the last time, from which the horizon of the sort comes.
     """
     horizon = 0.0
     for r in range(level.size):
@@ -50,7 +52,11 @@ def fill_server(y, g, cap, use, bounds, x, stop, level):  # type: ignore[no-unty
 
 @step()
 def _fill_up_to(horizon, y, g, cap, use, bounds, x, stop, level):  # type: ignore[no-untyped-def]
-    """Solve it by the breakpoints up to a level; return False where others count, too."""
+    """Solve the problem of `fill_server` with the breakpoints S <= ``horizon`` alone, and return whether that is its solution.
+
+    It is not if a pair has not stopped yet, or stopped above the horizon, where breakpoints were left out. Then x, stop and level mean
+    nothing. With an infinite horizon no breakpoint is left out.
+    """
     pairs, rows = use.shape
     times = np.empty(2 * pairs)
     pair_of_event = np.empty(2 * pairs, np.int64)
