@@ -33,14 +33,14 @@ from fairopt.certificate.ruled_levels import RuledProofs
 from fairopt.certificate.tree_course import Course
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import FITS, NOTHING
-from fairopt.program import LimitKind, Program, Solution, Stage, TreeFilling
+from fairopt.program import LimitKind, Limits, Program, Solution, Stage, TreeFilling
 from fairopt.program.share_limits import ShareLimits, during
 from fairopt.program.undisturbed import Undisturbed, stop_times
 
 __all__ = ["tree_gaps"]
 
 _NEVER = (float("inf"), float("inf"))
-_OF_ALL = 1e-3  # of it: the measure for those who end with nothing
+_PART_OF_ALONE = 1e-3  # part of what a user could have alone: residuals of users who end with nothing are relative to it
 
 
 def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[float, float]:
@@ -61,7 +61,7 @@ def _filling_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tu
     promised = solution.promised if solution.promised is not None and solution.promised.promises else None
     completions = None if promised is None else [CompletionProofs(program, goal, promised, everywhere) for everywhere in (False, True)]
     final = program.per_user(solution.x * per_level)
-    size = np.maximum(final, np.where(final <= NOTHING * most, _OF_ALL * most, 0.0))
+    size = np.maximum(final, np.where(final <= NOTHING * most, _PART_OF_ALONE * most, 0.0))
     shares, known, rows, ruled = goal.nothing(), None, len(program.limits), not program.down_closed
     if ruled:  # a share may be 0, and terms cancel: residuals are relative to the largest share
         size = np.full(size.size, float(final.max(initial=0.0)) or float(most.max(initial=0.0)))
@@ -71,7 +71,6 @@ def _filling_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tu
             optimality, raised_gap(program, part, solution.bounds_of_part(number), solution.raised.get(number, ()), shares.users)
         )
         of_part = during(program, part, solution.bounds_of_part(number))
-        limits = of_part.limits
         on_shares = ShareLimits.of(of_part)
         able = program.per_user(of_part.largest() * per_level) > 0
         way = Course(goal, part, shares, able, on_shares)
@@ -111,11 +110,8 @@ def _filling_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tu
         shares = way.shares
         if part.guarantees and not ruled:
             undisturbed = undisturbed.after(part, on_shares, shares.users, stop_times(stages, able.size), able, FITS)
-        if (
-            promised is not None
-            and completions is not None
-            and (number + 1 == len(goal.parts) or part.guarantees != goal.parts[number + 1].guarantees)
-        ):
+        ends_phase = number + 1 == len(goal.parts) or part.guarantees != goal.parts[number + 1].guarantees  # of guarantees, or the surplus
+        if promised is not None and completions is not None and ends_phase:
             if len(promised.points) != len(completions):
                 return refused
             point = promised.points[not part.guarantees]
@@ -124,12 +120,8 @@ def _filling_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tu
         without = not any(stage.prices is not None and not stage.floors and stage.prices[rows:].any() for stage in stages)
         if isinstance(proofs, LevelProofs) and not closed and without:
             known = proofs
-        over, scale = limits.used(x) - limits.bounds, limits.bounds
-        if ruled:  # bounds may be 0 or less, and sides cancel
-            scale = np.where(limits.kinds == LimitKind.RULE, abs(limits.matrix) @ x + np.abs(limits.bounds), limits.bounds)
-        broken = float(np.divide(over, scale, out=over.copy(), where=scale > 0).max(initial=0.0))
         reached = np.minimum(levels, shares.users) if ruled else levels  # rules may force a user to have more
-        optimality = max(optimality, broken, float(-x.min(initial=0.0)), _distance(reached, shares.users, size))
+        optimality = max(optimality, _excess(of_part.limits, x), float(-x.min(initial=0.0)), _distance(reached, shares.users, size))
     if ruled:  # who rises in the surplus has its share on the course at last
         risen = np.any([part.users & (not part.guarantees) for part in goal.parts], axis=0)
         final = np.where(risen, final, np.minimum(final, shares.users))
@@ -153,3 +145,14 @@ def _distance(levels: FloatArray, claimed: FloatArray, least: FloatArray) -> flo
     """Return by what part levels differ from those claimed; claims below ``least`` are judged as if they were this."""
     size = np.maximum(claimed, least)
     return float(np.divide(np.abs(levels - claimed), size, out=np.zeros(size.size), where=size > 0).max(initial=0.0))
+
+
+def _excess(limits: Limits, x: FloatArray) -> float:
+    """Return the largest excess of x, (pairs,), over a limit, as a part of the bound, or in its own unit over a bound of 0.
+
+    Bounds of rules may be 0 or less, and their sides cancel: the excess over a rule is a part of |a| x + |b|.
+    """
+    over, scale, ruled = limits.used(x) - limits.bounds, limits.bounds, limits.kinds == LimitKind.RULE
+    if ruled.any():
+        scale = np.where(ruled, abs(limits.matrix) @ x + np.abs(limits.bounds), limits.bounds)
+    return float(np.divide(over, scale, out=over.copy(), where=scale > 0).max(initial=0.0))
