@@ -5,7 +5,8 @@ such options is `guarded`: it also takes ``--force``, and ``--no-title`` if it d
 refuses
 
 * a file that exists, without ``--force``;
-* a file that another argument names, by whatever path or link, a table in a folder that one names, and a file that is given twice.
+* a file that another argument names, by whatever path or link, a table in a folder that one names, and a file that is given twice;
+* ``-``, which other programs take for stdout, and which would be a file of that name.
 
 >>> def draw(file: Path, plot: Annotated[Path | None, typer.Option(), Written()] = None) -> None:
 ...     '''Draw a file.'''
@@ -103,6 +104,8 @@ def _check(given: Mapping[str, Any], marks: Mapping[str, Written], *, force: boo
     inputs += [table for path in inputs if path.is_dir() for table in _tables(path)]
     written: dict[str, Path] = {}
     for name, output in outputs.items():
+        if str(output) == "-":
+            raise InvalidInstance('"-" does not stand for stdout; leave the option out to print the result, or give the name of a file')
         for path in marks[name].files(output, given):
             refuse_read(path, inputs)
             if not marks[name].own:

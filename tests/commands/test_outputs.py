@@ -124,6 +124,14 @@ def test_what_is_read_is_not_written(here: Path, command: str, name: str) -> Non
     assert (here / name).read_bytes() == before
 
 
+@pytest.mark.parametrize("command", ["solve cluster.yaml --json -o", "generate google -o", "study tasks.json --resume"])
+def test_a_dash_is_refused(here: Path, command: str) -> None:
+    """It would be a file or a folder of that name, where other programs print; with --force, too."""
+    message = 'error: "-" does not stand for stdout; leave the option out to print the result, or give the name of a file'
+    assert flat(run(*command.split(), "-", "--force", status=2).stderr) == message
+    assert not Path("-").exists()
+
+
 def test_a_store_is_continued_and_stays_a_store(here: Path) -> None:
     """The same study goes on without --force; another one is refused with it."""
     study = ["study", "tasks.json", "--workers", "1", "--resume", "s.parquet"]
