@@ -35,7 +35,8 @@ class Counted:
         typer.Option(
             "--only",
             metavar="NAME,...",
-            help="Count only these resources in such shares. Users who demand none of them come after all others.",
+            help="Count only these resources in the shares of drf, drfh and asset, and in dominant shares of queues. Users who demand none "
+            "of them come after all others.",
         ),
     ] = None
 
