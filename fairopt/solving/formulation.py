@@ -119,15 +119,21 @@ def notion_of(notion: str | Notion | type[Notion], **options: Any) -> Notion:
 def _made(kind: type[Notion], options: dict[str, Any]) -> Notion:
     if not options:
         return kind()
-    fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
-    known = [field.name for field in sorted(fields, key=lambda each: bool(each.kw_only))]
+    known = [*_options(kind, shared=False), *_options(kind, shared=True)]
     for word in options:
         if word not in known:
             takes = f"it takes {', '.join(known)}" if known else "it takes no options"
-            raise Unsupported(f'the notion "{kind.name}" takes no option "{word}"{did_you_mean(word, known)}; {takes}')
+            others = [name for name, other in NOTIONS.items() if word in _options(other, shared=False)]
+            instead = f"; leave {word} out, or choose a notion that takes it: {', '.join(others)}" if others else ""
+            raise Unsupported(f'the notion "{kind.name}" takes no option "{word}"{did_you_mean(word, known)}; {takes}{instead}')
     taken = inspect.signature(kind).parameters  # a class with an __init__ of its own need not take the options of trees
     notion = kind(**{word: value for word, value in options.items() if word in taken})
     return notion.changed(**{word: value for word, value in options.items() if word not in taken})
+
+
+def _options(kind: type[Notion], *, shared: bool) -> list[str]:
+    """Return the options that a notion declares for itself, or those that it shares with all notions of its class."""
+    return [field.name for field in dataclasses.fields(kind) if bool(field.kw_only) is shared] if dataclasses.is_dataclass(kind) else []
 
 
 def formulate(

@@ -185,6 +185,8 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
         ([PAPER, "--formulation", "both"], 'error: drfh has no formulation "both"'),
         ([PAPER, "--notion", "tsf", "--formulation", "equalize"], 'error: the notion "tsf" takes no option "formulation"'),
         ([PAPER, "--order", "random"], 'error: the notion "drfh" takes no option "order"; it takes formulation'),
+        ([PAPER, "--order", "random"], "; leave --order out, or choose a notion that takes it: psdsf"),
+        ([PAPER, "--beta", "3"], "; leave --beta out, or choose a notion that takes it: fds, gfj"),
         (
             [PAPER, "--notion", "tsf", "--seed", "1"],
             'error: the notion "tsf" takes no option "seed"; it takes guarantees, queue_share, tree',
