@@ -65,8 +65,8 @@ def compare(
     by: Annotated[
         Literal["user", "queue", "owner"],
         typer.Option(
-            help="Rows that --csv and -o write: one for each allocation, with columns for its users (the default), or one for each queue "
-            "or owner of tasks (namespace, account) in every allocation. The page then shows these, too."
+            help="What --csv and -o write a row for. user: each allocation, with columns for its users (the default). queue, owner: each "
+            "queue or owner of tasks (namespace, account) in each allocation; the printed table then shows these, too."
         ),
     ] = "user",
     fail_if: Annotated[

@@ -58,7 +58,8 @@ def formulate(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write a file: .mps and .lp hold linear goals, .nl others, too, .tex and .txt the mathematics. Default: print that.",
+            help="Write a file: .mps and .lp hold linear goals; .nl holds others, too; .tex and .txt hold the mathematics. Default: print "
+            "the mathematics.",
         ),
         Written(),
     ] = None,

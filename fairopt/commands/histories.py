@@ -62,7 +62,7 @@ class OfScheduler:
         typer.Option(
             "--associations",
             metavar="FILE",
-            help="sacctmgr -P show assoc tree: accounts, shares, limits. With --cluster, of those that the file does not list.",
+            help="sacctmgr -P show assoc tree: accounts, shares, limits. With --cluster, it is read for accounts and users that the file lacks.",
         ),
     ] = None
     licenses: Annotated[Path | None, typer.Option("--licenses", metavar="FILE", help="With --nodes: scontrol show licenses.")] = None
@@ -103,7 +103,7 @@ def history(
         typer.Option(
             metavar="N|all",
             help="Judge this many random moments at which work waits, or every change (all). Default: every change of a "
-            "short log; of a longer one as many as make the standard errors of all shortfall and surplus at most 0.5 % of what was due.",
+            "short log; in a longer one, so many that the standard errors of all shortfall and surplus are at most 0.5 % of what was due.",
         ),
     ] = None,
     owners: Annotated[

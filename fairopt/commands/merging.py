@@ -34,10 +34,10 @@ def study_merge(
 ) -> None:
     """Join the parts of a study, which fairopt study --part has computed, and print means and standard errors.
 
-    The parts must answer the same question. Missing parts and cells are named; the same study without --part computes
-    them, with --resume and the joined file.
-    Of parts of fairopt study --simulate, the simulations are copied into the folder; the same study without --part, with
-    --resume and that folder, prints the table.
+    The parts must answer the same question. Missing parts and cells are named. To compute them, run the same study
+    without --part, and with --resume and the joined file.
+    Of parts of fairopt study --simulate, the simulations are copied into the folder. To print the table, run the same study
+    without --part, and with --resume and that folder.
     Exit status 3: no row has an allocation; 1: some rows have none, or cells are missing.
     """
     from fairopt.studies.merging import merged
