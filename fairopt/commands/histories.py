@@ -62,7 +62,7 @@ class OfScheduler:
         typer.Option(
             "--associations",
             metavar="FILE",
-            help="sacctmgr -P show assoc tree: accounts, shares, limits. With --cluster, it is read for accounts and users that the file lacks.",
+            help="sacctmgr -P show assoc tree: accounts, shares, limits. With --cluster, for accounts and users that the file lacks.",
         ),
     ] = None
     licenses: Annotated[Path | None, typer.Option("--licenses", metavar="FILE", help="With --nodes: scontrol show licenses.")] = None
