@@ -1,12 +1,10 @@
-"""The only place that talks to highspy: arrays in, arrays out, statuses mapped totally, its exceptions kept inside, its banner unheard."""
+"""The only place that solves by highspy: arrays in, arrays out, statuses mapped totally, its exceptions kept inside."""
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextvars import ContextVar
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -14,12 +12,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.errors import FairoptError, NoSolution, Unsupported
+from fairopt.errors import FairoptError, NoSolution
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import CERTIFIED
-from fairopt.processes.streams import unheard
 from fairopt.solvers.backend import Deadline, Status
-from fairopt.wording import did_you_mean
+from fairopt.solvers.highs_options import options_given, without_banner
 
 __all__ = [
     "DUAL_SIMPLEX",
@@ -29,11 +26,8 @@ __all__ = [
     "HighsModel",
     "Outcome",
     "Status",
-    "check_options",
     "first_solved",
-    "given_options",
     "solved",
-    "without_banner",
 ]
 
 log = logging.getLogger(__name__)
@@ -43,64 +37,7 @@ FINEST = 1e-10  # the smallest tolerance that HiGHS takes, for points and for pr
 REFINED = 1e5  # by how much smaller a refinement makes it
 
 
-@cache
-def without_banner() -> None:
-    """Have HiGHS print its banner, if this version has one, where nobody hears it; call this before any package makes a HiGHS object.
-
-    highspy 1.16 prints it on descriptor 1 when a process makes its first object. No option can be set before that, and later objects print
-    none.
-    """
-    import highspy
-
-    with unheard():
-        highspy.Highs()  # type: ignore[no-untyped-call]
-
-
 _COUNTS = ("simplex_iteration_count", "ipm_iteration_count")
-_GIVEN: ContextVar[Mapping[str, object]] = ContextVar("fairopt.solvers.highs_model")  # options of the user's, which replace ours
-
-
-@contextlib.contextmanager
-def given_options(options: Mapping[str, object]) -> Iterator[None]:
-    """Have the models that are made inside, in this thread, take these options of HiGHS's.
-
-    Raises
-    ------
-    Unsupported
-        HiGHS has no such option, or not with such a value.
-    """
-    check_options(options)
-    before = _GIVEN.set(dict(options))
-    try:
-        yield
-    finally:
-        _GIVEN.reset(before)
-
-
-def check_options(options: Mapping[str, object]) -> None:
-    """Refuse options that HiGHS does not have, or not with such a value; let it start anew with another number of threads.
-
-    The threads of HiGHS belong to the process, and a model that asks for another number of them than there are would not be solved.
-    """
-    if not options:
-        return
-    import highspy
-
-    without_banner()
-    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-    highs.setOptionValue("output_flag", False)
-    names = [name for name in vars(type(highs.getOptions())) if not name.startswith("_")]
-    for name, value in options.items():
-        if name not in names:
-            raise Unsupported(f'"highs" takes no option "{name}"{did_you_mean(name, names)}; leave it out')
-        try:
-            refused = highs.setOptionValue(name, value) == highspy.HighsStatus.kError
-        except TypeError:
-            refused = True
-        if refused:
-            raise Unsupported(f'"highs" does not take "{value}" for its option "{name}"; its default is {highs.getOptionValue(name)[1]}')
-    if "threads" in options:
-        highspy.Highs.resetGlobalScheduler(True)
 
 
 def status_of(native: Any) -> Status:
@@ -229,7 +166,7 @@ class HighsModel:
             mip_rel_gap=0.0,
             mip_abs_gap=0.0,
         )
-        for name, value in _GIVEN.get({}).items():
+        for name, value in options_given().items():
             self.set_options(**{name: value})
             self._kept.add(name)
         if self._highs.passModel(lp) == highspy.HighsStatus.kError:

@@ -74,7 +74,7 @@ class HiGHS(Backend):
         """Return a method that solves with the options of the user's."""
 
         def solved(program: Program, tolerance: float, deadline: Deadline, best: Solution | None) -> Solution | None:
-            from fairopt.solvers.highs_model import given_options
+            from fairopt.solvers.highs_options import given_options
 
             with given_options(self.options):
                 return solve(program, tolerance, deadline, best)

@@ -17,7 +17,7 @@ from fairopt.instance import FloatArray
 from fairopt.processes.streams import unheard, unwarned
 from fairopt.processes.surroundings import refuse_settings
 from fairopt.solvers.backend import Deadline, Status, named_in
-from fairopt.solvers.highs_model import check_options, without_banner
+from fairopt.solvers.highs_options import check_options, without_banner
 from fairopt.solvers.licence_texts import without_licence_text
 from fairopt.wording import did_you_mean
 

@@ -33,6 +33,7 @@ SHARED = (
     "backend",
     "compiled",
     "licence_texts",
+    "highs_options",
     "highs_model",
     "structure",
     "leximin",

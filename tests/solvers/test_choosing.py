@@ -87,16 +87,16 @@ def test_options_of_a_solver_need_a_solver_that_takes_them() -> None:
 
 def test_an_answer_is_made_again_with_its_options(monkeypatch: pytest.MonkeyPatch) -> None:
     """An audit solves other instances as the user has asked."""
-    from fairopt.solvers import highs_model
+    from fairopt.solvers import highs_options
 
     heard: list[dict[str, object]] = []
-    check = highs_model.check_options
+    check = highs_options.check_options
 
     def hear(options: Mapping[str, object]) -> None:
         heard.append(dict(options))
         check(options)
 
-    monkeypatch.setattr(highs_model, "check_options", hear)
+    monkeypatch.setattr(highs_options, "check_options", hear)
     allocation = fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]]), solver="highs", solver_options={"threads": 1})
     before = len(heard)
     fo.audit(allocation, ["strategy-proofness"], effort=1)

@@ -12,7 +12,7 @@ from reference.linear import largest
 
 import fairopt as fo
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_model import HighsModel, Outcome, Status, first_solved, given_options, solved, status_of
+from fairopt.solvers.highs_model import HighsModel, Outcome, Status, first_solved, solved, status_of
 
 A = np.array([[1.0, 3.0, 1.0], [4.0, 1.0, 2.0]])
 COST, UPPER, MOST = np.array([2.0, 3.0, 1.0]), np.array([5.0, 5.0, 5.0]), np.array([9.0, 18.0])
@@ -175,24 +175,6 @@ def test_only_an_optimum_is_passed_on() -> None:
         with pytest.raises(fo.NoSolution, match=said) as caught:
             solved(Outcome(status, np.empty(0), np.empty(0), 0.0, 0), Deadline(1.0), {"levels": [1.0, 2.0]})
         assert caught.value.known == {"levels": [1.0, 2.0]}
-
-
-def test_options_of_the_user_replace_ours() -> None:
-    """In the models that are made inside alone; what HiGHS refuses is refused by its name."""
-
-    def model() -> HighsModel:
-        one = np.ones(1)
-        return HighsModel(one, 0 * one, one, sp.csr_array([[1.0]]), -one, one, tolerance=1e-9)
-
-    with given_options({"primal_feasibility_tolerance": 1e-7, "simplex_strategy": 4}):
-        inside = model()
-        inside.set_options(simplex_strategy=1, mip_rel_gap=0.5)
-    highs = inside._highs
-    assert [highs.getOptionValue(name)[1] for name in ("primal_feasibility_tolerance", "simplex_strategy", "mip_rel_gap")] == [1e-7, 4, 0.5]
-    assert model()._highs.getOptionValue("primal_feasibility_tolerance")[1] == 1e-9
-    for options, words in (({"thread": 1}, 'did you mean "threads"'), ({"threads": "abc"}, 'does not take "abc" for its option "threads"')):
-        with pytest.raises(fo.Unsupported, match=words), given_options(options):
-            pass
 
 
 def test_branch_and_cut_ends_at_a_check() -> None:
