@@ -35,6 +35,8 @@ _ANSWER = 2.0  # seconds in which a head must answer
 def cluster_of_ray(workers: int, address: str | None) -> Iterator[_Ray]:
     """Connect to a cluster, or start one on this machine; one that the program is connected to is taken as it is.
 
+    Without an address, RAY_ADDRESS says which cluster. Ray by itself would look for any cluster on this machine, somebody else's as well.
+
     Raises
     ------
     Unsupported
@@ -44,10 +46,11 @@ def cluster_of_ray(workers: int, address: str | None) -> Iterator[_Ray]:
     with safe_path(), contextlib.ExitStack() as stack:
         if not ray.is_initialized():
             try:
+                address = address or os.environ.get("RAY_ADDRESS")
                 cores = None if workers == -1 or address else workers
                 quiet = {"log_to_driver": False, "logging_level": "error"}
                 _look_at(address)
-                ray.init(address=address, num_cpus=cores, job_config=_job(ray), **quiet)
+                ray.init(address=address or "local", num_cpus=cores, job_config=_job(ray), **quiet)
             except (OSError, ValueError) as error:  # includes ConnectionError
                 why = message_line(error)
                 raise Unsupported(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -75,3 +76,19 @@ def test_a_head_that_comes_back_counts_from_then(head: str, monkeypatch: pytest.
     for lost in (True, False, True):
         played.lost, now[0] = lost, now[0] + 20.0
         assert pool.slots() == 4
+
+
+@pytest.mark.parametrize("given", ["", "the argument", "RAY_ADDRESS"])
+def test_no_cluster_is_looked_for(given: str, head: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without an address, a cluster is started, though there may be another on this machine, which Ray would take by itself."""
+    asked: list[dict[str, Any]] = []
+    played: Any = Played(head)
+    played.is_initialized, played.shutdown = lambda: False, lambda: None
+    played.init = lambda **options: asked.append(options)
+    played.job_config = SimpleNamespace(JobConfig=object)
+    monkeypatch.setitem(sys.modules, "ray", played)
+    monkeypatch.setenv("RAY_ADDRESS", head if given == "RAY_ADDRESS" else "")
+    with module.cluster_of_ray(2, head if given == "the argument" else None):
+        pass
+    (options,) = asked
+    assert (options["address"], options["num_cpus"]) == ((head, None) if given else ("local", 2))

@@ -130,6 +130,7 @@ def test_a_worker_without_fairopt_is_named_and_nothing_is_kept(tmp_path: Path) -
 RAY = """
 import os, sys, threading
 from pathlib import Path
+import ray
 from ray.cluster_utils import Cluster
 import fairopt as fo
 from fairopt.processes import on_ray
@@ -138,13 +139,18 @@ from support.gated_study import ASK, at_the_gate, cells_in, gated
 
 folder, file = Path(sys.argv[1]), Path(sys.argv[1], "all.parquet")
 on_ray._HEAD = 3.0
-cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-other = cluster.add_node(num_cpus=1)
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
 cluster.wait_for_nodes()
+
+def not_of_this_program():  # which is connected to one of the raylets of its host, and would end with it
+    sockets = {node["NodeID"]: node["RayletSocketName"] for node in ray.nodes()}
+    own = sockets[ray.get_runtime_context().get_node_id()]
+    return next(node for node in nodes if node.raylet_socket_name != own)
 
 def lose_a_node():
     until(lambda: len(at_the_gate(folder)) == 2, "both are at the gate")
-    cluster.remove_node(other, allow_graceful=False)  # SIGKILL to its raylet
+    cluster.remove_node(not_of_this_program(), allow_graceful=False)  # SIGKILL to its raylet
     (folder / "open").touch()
 
 threading.Thread(target=lose_a_node, daemon=True).start()
@@ -180,6 +186,7 @@ def test_ray_loses_a_node_and_then_its_head(tmp_path: Path) -> None:
         finally:
             program.kill()
             program.wait(PATIENCE)
+    assert (tmp_path / "lost-node.parquet").exists(), (tmp_path / "log").read_text()
     same(pd.read_parquet(tmp_path / "lost-node.parquet"))
     message = (tmp_path / "message").read_text()
     assert "the Ray head at " in message
@@ -197,7 +204,7 @@ import sys
 import ray
 import fairopt as fo
 from support.gated_study import ASK, SPEC
-ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, runtime_env={"env_vars": {"PYTHONPATH": sys.argv[1]}})
+ray.init("local", num_cpus=1, include_dashboard=False, log_to_driver=False, runtime_env={"env_vars": {"PYTHONPATH": sys.argv[1]}})
 try:
     fo.study({"x": SPEC}, **ASK, backend="ray")
 except fo.Unsupported as error:
