@@ -11,6 +11,39 @@
                              :mod:`fairopt.formats.traces`; `load_trace` reads it
 ===========================  ==================================================================================================
 
+The modules of this room:
+
+===================  ========================================================================================
+``syntax``           YAML and JSON text as plain data and back, with the line of every part
+``yaml_core``        YAML by the core schema of version 1.2, as nodes that know their lines, and the way back
+``json_places``      the place in a JSON text to which a path of keys and positions leads
+``as_written``       numbers that floats would round, as they are written: ``1/3``, long decimals
+``units``            quantities such as ``500m`` and ``64GiB`` as numbers
+``entries``          the entries of an instance file as pydantic models, and their JSON Schema
+``document``         the schema of instance files, and the instance that a document describes
+``document_queues``  the queues of a document: tree, guarantees, limits and quotas
+``document_limits``  the limits and rules of a document
+``document_on``      ``on`` under a user: what its task takes, and how much work it does, on some servers
+``changes``          changes to a document by the names in it: ``users.vision.weight=3``
+``overrides``        a change to one server where an entry of ``on`` is about several
+``removals``         what a removed queue, server or resource takes with it
+``misspelt``         a hint where a change adds a resource that nobody demands
+``doubts``           what is allowed in a file and yet implausible
+``messages``         what is wrong with a document: file, line, user or server, and what to do
+``tables``           an instance read from a folder of tables, a workbook or frames
+``table_writing``    an instance written as a folder of tables or as a workbook
+``queue_tables``     ``queues.csv``: a row for each queue, and one for each of its quotas
+``limit_tables``     ``limits.csv``: a row for each named limit
+``on_tables``        ``on.csv``: a row for what a task of a user takes on some servers
+``notes_in_tables``  rows that are meant for people, such as totals: each is a mistake, named once
+``frames``           an instance as frames of pandas, and arrays with labels for xarray
+``traces``           traces of jobs, and of events, in tables of any kind of file
+``allocations``      an allocation read from a table: tasks of each user on each server
+``results``          tables of results as CSV, Parquet, workbooks, Markdown or LaTeX
+``throughputs``      Gavel's table: the speeds of jobs on kinds of accelerators
+``xml_elements``     XML of other programs as elements with their lines
+===================  ========================================================================================
+
 ``save`` is the inverse of ``load``: ``load(path) == instance`` after ``save(instance, path)``, to the last bit of every number.
 
 >>> import tempfile

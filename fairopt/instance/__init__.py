@@ -13,11 +13,16 @@
 ``requirements``    the language of ``requires``: ``model = A100; cores >= 4``
 ``rules``           `Rule`: linear conditions of any sign, and their text
 ``rule_rows``       what rules are about: users, servers, what each task counts
+``rule_sides``      both sides of a rule at an allocation
+``packing_rules``   rules that are limits: no coefficient and no bound is negative
 ``tree``            the tree of queues and users
 ``keeping``         what queues keep of their guarantees by lending limits
+``kept_together``   what queues keep where their guarantees cannot be met together
 ``arguments``       what an instance makes of its arguments, checked
 ``derived``         what follows from the data: capacity, rates, who runs nowhere
 ``labelled``        values given by label: ``instance.replace(weights={"vision": 3})``
+``by_server``       demands and speeds of a user that differ by server
+``work_units``      the same instance with tasks that are units of work
 ``replacing``       the arguments of a changed instance
 ``hosts``           names of hosts, with ranges in brackets: ``cn[1,3,5]``
 ``attributes``      what ``requires`` asks for

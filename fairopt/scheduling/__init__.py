@@ -1,13 +1,14 @@
 """Greedy schedules of whole tasks, by progressive filling, and the baselines of papers.
 
-===============  ======================================================
-``greedy``       `schedule`, and the record of its placements
-``arguments``    criterion, placement and their options, checked
-``arrays``       the input of progressive filling for an instance
-``queues``       its queues
-``baselines``    the approximations that papers compare with, one a file
-``precomputed``  precomputed DRF, and the rounds of DRF of divisible tasks
-===============  ======================================================
+================  =========================================================
+``greedy``        `schedule`, and the record of its placements
+``arguments``     criterion, placement and their options, checked
+``arrays``        the input of progressive filling for an instance
+``queues``        its queues
+``in_fractions``  the same schedules in fractions, and their check
+``baselines``     the approximations that papers compare with, one a file
+``precomputed``   precomputed DRF, and the rounds of DRF of divisible tasks
+================  =========================================================
 """
 
 from __future__ import annotations

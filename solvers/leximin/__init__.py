@@ -1,11 +1,18 @@
 """Leximins level by level: what the engines that solve them share.
 
-=================  ======================================================================================================
-``levels``         the loop over levels, the bound of a level by weak duality, who is settled by it
-``tree``           the parts of a filled tree of queues, and points beyond the next change of rates that need no program
+=================  ============================================================================================
+``levels``         the loop over levels, the bound of a level by weak duality, the users that it settles
 ``polish``         an answer near the leximin, moved to where the equations of its levels hold exactly
-``tree_polish``    the same for a tree that is filled
-``nested_polish``  the same for a tree whose depths are leximins, one after another
+``tree``           a tree of queues filled in floats: parts, levels, and points beyond the next change of rates
+``parts``          a tree of queues filled part by part: guarantees first, then what is left
+``tree_polish``    the polish of a filled tree
+``nested_polish``  the polish of a tree whose depths are leximins, one after another
 ``least_change``   the least change of numbers that solves linear equations
-=================  ======================================================================================================
+``ruled``          leximins and totals under rules, whose coefficients and bounds have any sign
+``ruled_tree``     a tree of queues filled under rules, one linear program a level
+``floors``         how far guarantees are met together, and levels that keep these floors
+``agents``         the programs of agents for these floors, by HiGHS
+``agent_rows``     the linear program of one level of agents
+``settings``       which gains count, how far points beyond a change look, what a polish takes for rounding
+=================  ============================================================================================
 """

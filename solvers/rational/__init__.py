@@ -17,6 +17,7 @@
 ``near``            solutions of underdetermined equations near floats, and the way to a vertex
 ``servers``         the data of an equilibrium of servers in rationals
 ``trees``           trees of queues
+``settings``        which sets are guessed from floats, how many digits are computed, when to give up
 ==================  ====================================================================================================
 
 The answer is proved by `fairopt.certificate.exact`, which knows nothing of these modules.
