@@ -25,10 +25,10 @@ no answer.
 leximin by LPs. A level has a second allocation y, without the extra limits, that has all shares and meets every floor. Floors are always
 there, also where they change nothing.
 
-`shares` uses floats, and `exact_shares` fractions: the same LPs by `reference.simplex`; as a program, fractions judge where the floats differ
-from fairopt or have no answer. On one server where floors change nothing it needs
+`shares` uses floats, and `exact_shares` fractions: the same LPs by `reference.simplex`. On one server where floors change nothing it needs
 none (`OneServer`): every limit is then a row over the tasks of the users, all others keep their shares by standing still, and a level is
-the smallest ratio of what a limit has left to what rises within it.
+the smallest ratio of what a limit has left to what rises within it. As a program, this module asks in floats; fractions judge where the
+floats differ from fairopt or have no answer.
 
 `nested` is the other reading of a tree. `by_yarn`, `by_kai` and `by_htcondor` divide one resource of one server from the top down or from
 the bottom up, as these systems describe it; they share no code with the rest.
