@@ -15,7 +15,7 @@ from fairopt.program import AlphaFair, Equalize, Leximin, Program
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solving.answer import every_level, levels_of, prices_of, queue_prices_by_stage, queue_prices_of, shares_of
-from fairopt.solving.policy import Found, find, find_by_classes, other_engines
+from fairopt.solving.policy import Found, find, find_by_reduction, other_engines
 from fairopt.solving.posing import Posed
 from fairopt.wording import SMALLER_RATIOS, figure
 
@@ -58,7 +58,9 @@ class InFloats:
             if question.integral or posed.asked.is_symmetric or not posed.program.down_closed:
                 found = find(posed.program, self.engines, question.tolerance, deadline)
             else:
-                found, self.engines = find_by_classes(posed.program, question.solver, question.tolerance, deadline, question.solver_options)
+                found, self.engines = find_by_reduction(
+                    posed.program, question.solver, question.tolerance, deadline, question.solver_options
+                )
         except NoSolution as error:
             if question.integral and "tasks" in error.known:  # of the pairs of single servers
                 error.known["tasks"] = posed.tasks(posed.program.table(error.known["tasks"]))

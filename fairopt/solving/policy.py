@@ -5,16 +5,24 @@
             solve;  certify;  where a residual is left: polish, and certify again;  keep the best answer so far
         the best answer is within the tolerance: done
 
-Of the rows of what queues keep (`fairopt.program.kept_parts`) a program has some. If an answer exceeds others, all of this is done again
-with these.
-
 An engine solves, or says that it cannot; nothing of this is its business. A certificate is computed once for every answer.
+
+Each step is a function, and leaves the rest to the next one:
+
+======================  =====================================================================================================
+`find_by_reduction`     columns and rows that are alike as one (`fairopt.program.reduction`), and the answer spread over all
+`find`                  the best answer of given engines; where the goal is separate, server by server
+``_with_kept_rows``     of what queues keep, a program has some rows (`fairopt.program.kept_parts`): solved again with more
+``_try_engines``        the engines in order, until an answer is within the tolerance
+``_improving_answers``  the methods of one engine in order, as long as they are needed
+``_try_method``         one method: solve, certify, polish
+======================  =====================================================================================================
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,7 +37,7 @@ from fairopt.solvers import candidates, polishes
 from fairopt.solvers.backend import Backend, Deadline, Method
 from fairopt.wording import SMALLER_RATIOS, plural
 
-__all__ = ["Found", "find", "find_by_classes", "other_engines"]
+__all__ = ["Found", "find", "find_by_reduction", "other_engines"]
 
 log = logging.getLogger(__name__)
 
@@ -92,13 +100,18 @@ def find(program: Program, engines: Sequence[Backend], tolerance: float, deadlin
         if (program.limits.bounds < 0).any():  # a rule asks for something where nobody can have anything
             raise NoSolution("nothing is feasible", {"infeasible": True})
         return Found(Solution(np.empty(0), programs_solved=0), Certificate.combine([]), "", None, (), program)
-    if not program.is_separate:
-        return _find_within(program, engines, tolerance, deadline)
+    if program.is_separate:
+        return _server_by_server(program, engines, tolerance, deadline)
+    return _with_kept_rows(program, engines, tolerance, deadline)
+
+
+def _server_by_server(program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline) -> Found:
+    """Return the best answer to the goal of each server, given what earlier servers do."""
     x = np.zeros(program.n_pairs)
     parts: list[Found] = []
     for server in np.unique(program.pair_servers):
         part, columns = program.part(int(server), x)
-        parts.append(_find(part, engines, tolerance, deadline))
+        parts.append(_try_engines(part, engines, tolerance, deadline))
         x[columns] = parts[-1].solution.x
     iterations, programs = (sum(getattr(part.solution, name) for part in parts) for name in ("iterations", "programs_solved"))
     return Found(
@@ -111,10 +124,10 @@ def find(program: Program, engines: Sequence[Backend], tolerance: float, deadlin
     )
 
 
-def find_by_classes(
+def find_by_reduction(
     program: Program, solver: str | None, tolerance: float, deadline: Deadline, options: Mapping[str, object] | None = None
 ) -> tuple[Found, list[Backend]]:
-    """Return the best answer to a program whose rows and columns may be alike (`fairopt.program.reduction`), and the engines.
+    """Return the best answer to a program of which rows and columns may be alike (`fairopt.program.reduction`), and the engines.
 
     The answer is spread over the whole program and certified there: every row, every share and every price.
 
@@ -125,7 +138,7 @@ def find_by_classes(
     """
 
     def solve(program: Program) -> tuple[tuple[Found, list[Backend], bool], Program | None]:
-        found, engines, is_spread = _find_by_classes(program, solver, tolerance, deadline, options)
+        found, engines, is_spread = _reduced(program, solver, tolerance, deadline, options)
         longer = program.with_broken(*found.solution.points) if is_spread else None  # `find` has seen to the points of its own
         return (found, engines, is_spread), longer
 
@@ -135,10 +148,13 @@ def find_by_classes(
     return replace(found, solution=solution, certificate=certificate), engines
 
 
-def _find_by_classes(
+def _reduced(
     program: Program, solver: str | None, tolerance: float, deadline: Deadline, options: Mapping[str, object] | None
 ) -> tuple[Found, list[Backend], bool]:
-    """Return the answer within the limits of a program, its engines, and whether it was spread: then it is not certified."""
+    """Return the answer to the reduced program, spread and not certified, where there is one; else to the program as it is.
+
+    Also return its engines, and whether it was spread.
+    """
     reduction = Reduction.of(program)
     if reduction is not None:
         engines = candidates(reduction.program, solver, options)
@@ -161,22 +177,22 @@ def other_engines(program: Program, engines: Sequence[Backend]) -> list[str]:
     return [engine.name for engine in candidates(program, None) if engine.name not in asked]
 
 
-class _ExceedsKept(Exception):
-    """An answer exceeds rows of what queues keep that its program lacks; ``longer`` is the program that has them."""
+class _LacksRows(Exception):
+    """A program lacks rows of what queues keep that the answer to it exceeds. ``longer`` is the program that has them."""
 
     def __init__(self, solution: Solution, longer: Program) -> None:
         super().__init__()
         self.solution, self.longer = solution, longer
 
 
-def _find_within(program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline) -> Found:
+def _with_kept_rows(program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline) -> Found:
     """Solve until the answer exceeds no row of what queues keep. An answer that exceeds some is not certified."""
 
-    def solve(program: Program) -> tuple[Found | _ExceedsKept, Program | None]:
+    def solve(program: Program) -> tuple[Found | _LacksRows, Program | None]:
         try:
-            found = _find(program, engines, tolerance, deadline)
-        except _ExceedsKept as exceeded:
-            return exceeded, exceeded.longer
+            found = _try_engines(program, engines, tolerance, deadline)
+        except _LacksRows as lacks:
+            return lacks, lacks.longer
         except NoSolution as error:
             if "tasks" in error.known and program.broken_rows(error.known["tasks"]):
                 del error.known["tasks"]  # they are no allocation
@@ -184,29 +200,20 @@ def _find_within(program: Program, engines: Sequence[Backend], tolerance: float,
         return found, program.with_broken(*found.solution.points)  # a polish may exceed rows that the engine's own answer did not
 
     *before, found = within_kept(program, solve)
-    assert isinstance(found, Found)  # the other one exceeds rows
+    assert isinstance(found, Found)  # the program of the last one lacks no row
     return replace(found, solution=found.solution.counting(*(each.solution for each in before)))
 
 
-def _find(program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline) -> Found:
+def _try_engines(program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline) -> Found:
+    """Return the best answer of the engines, which are tried in order until it is within the tolerance."""
     best: _Answer | None = None
-    first: tuple[str, str] | None = None  # the engine and the method that were tried first
     failure: FairoptError | None = None
-    took_part: list[str] = []
+    tried: list[tuple[str, str]] = []  # engines and their methods
     for engine in engines:
         of_engine: _Answer | None = None
         try:
-            for method in engine.methods(program, tolerance):
-                skip_below = _DIGIT * tolerance if method.skip_below is None else method.skip_below
-                if of_engine is not None and (of_engine.residual <= skip_below or deadline.left == 0.0):
-                    continue
-                first = first or (engine.name, method.name)
-                took_part.append(engine.name)
-                answer = _try(program, engine, method, tolerance, deadline, None if of_engine is None else of_engine.solution)
-                if answer is None:
-                    log.info('the %s of "%s" did not converge', method.name, engine.name)
-                elif of_engine is None or answer.residual < of_engine.residual:
-                    of_engine = answer
+            for answer in _improving_answers(program, engine, tolerance, deadline, tried):
+                of_engine = answer
         except FairoptError as error:
             failure = error if engine is engines[0] else failure
             log.info('"%s" has no answer: %s', engine.name, error)
@@ -217,38 +224,62 @@ def _find(program: Program, engines: Sequence[Backend], tolerance: float, deadli
         if of_engine is not None:
             log.info('the answer of "%s" leaves an error of %.1e', engine.name, of_engine.residual)
     if best is None:
-        raise failure or _lost(program, engines)
+        raise failure or _no_answer(program, engines)
     if failure is not None and not best.residual <= tolerance:
         raise failure
-    took_part += [best.polish] if best.polish else []
-    finished = best.polish if best.needed_it else None if (best.engine, best.method) == first else best.method
+    finished = best.polish if best.needed_it else None if (best.engine, best.method) == tried[0] else best.method
+    took_part = [*(name for name, _ in tried), *([best.polish] if best.polish else [])]
     return Found(best.solution, best.certificate, best.engine, finished, tuple(dict.fromkeys(took_part)), program)
 
 
-def _lost(program: Program, engines: Sequence[Backend]) -> NoSolution:
+def _no_answer(program: Program, engines: Sequence[Backend]) -> NoSolution:
     names = " and ".join(f'"{engine.name}"' for engine in engines)
     others = other_engines(program, engines)
     return NoSolution(f'{names} found no answer to "{program.name}"; use {" or ".join(others) or SMALLER_RATIOS}', {})
 
 
-def _try(program: Program, engine: Backend, method: Method, tolerance: float, deadline: Deadline, best: Solution | None) -> _Answer | None:
-    """Return the certified answer of one method, polished where that makes it better."""
+def _improving_answers(
+    program: Program, engine: Backend, tolerance: float, deadline: Deadline, tried: list[tuple[str, str]]
+) -> Iterator[_Answer]:
+    """Yield the first answer of an engine, and after it each better one of a further method that is needed; list what was ``tried``."""
+    best: _Answer | None = None
+    for method in engine.methods(program, tolerance):
+        skip_below = _DIGIT * tolerance if method.skip_below is None else method.skip_below
+        if best is not None and (best.residual <= skip_below or deadline.left == 0.0):
+            continue
+        tried.append((engine.name, method.name))
+        answer = _try_method(program, engine, method, tolerance, deadline, None if best is None else best.solution)
+        if answer is None:
+            log.info('the %s of "%s" did not converge', method.name, engine.name)
+        elif best is None or answer.residual < best.residual:
+            best = answer
+            yield best
+
+
+def _try_method(
+    program: Program, engine: Backend, method: Method, tolerance: float, deadline: Deadline, best: Solution | None
+) -> _Answer | None:
+    """Return the certified answer of one method, polished where that makes it better; None if the method did not converge."""
     solution = method.solve(program, tolerance, deadline, best)
     if solution is None:
         return None
     if (longer := program.with_broken(*solution.points)) is not None:
-        raise _ExceedsKept(solution, longer)
+        raise _LacksRows(solution, longer)
     is_rough = len(solution.stages) >= method.rough_from
-    name, first = next(polishes(program, solution), (None, solution)) if is_rough else (None, solution)
-    answer = _Answer(first, certify(program, first), engine.name, method.name, name, name is not None)
+    polish, first = next(polishes(program, solution), (None, solution)) if is_rough else (None, solution)
+    answer = _Answer(first, certify(program, first), engine.name, method.name, polish, polish is not None)
     usual = tolerance if program.goal.is_filling else _DIGIT * tolerance  # the polish of a tree takes as long as several levels
     polish_above = usual if method.polish_above is None else method.polish_above
-    if answer.residual > polish_above:
-        for name, polished in polishes(program, solution):
-            certificate = certify(program, polished)
-            if certificate.worst < answer.residual or certificate.worst <= EXACT:
-                needed_it = answer.needed_it or answer.residual > _DIGIT * tolerance
-                answer = _Answer(polished, certificate, engine.name, method.name, name, needed_it)
-            if answer.residual <= max(polish_above, EXACT):
-                break
+    return _polished(program, answer, solution, polish_above, tolerance) if answer.residual > polish_above else answer
+
+
+def _polished(program: Program, answer: _Answer, solution: Solution, enough: float, tolerance: float) -> _Answer:
+    """Return the best of an answer and of the polishes of the ``solution`` that it is made of, tried until one is good ``enough``."""
+    for name, polished in polishes(program, solution):
+        certificate = certify(program, polished)
+        if certificate.worst < answer.residual or certificate.worst <= EXACT:
+            needed_it = answer.needed_it or answer.residual > _DIGIT * tolerance
+            answer = replace(answer, solution=polished, certificate=certificate, polish=name, needed_it=needed_it)
+        if answer.residual <= max(enough, EXACT):
+            break
     return answer

@@ -21,7 +21,7 @@ from fairopt.program import AlphaFair, Leximin, LimitKind, Limits, Program, Tota
 from fairopt.program.reduction import Classes, Reduction
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Deadline
-from fairopt.solving.policy import find, find_by_classes
+from fairopt.solving.policy import find, find_by_reduction
 
 
 @st.composite
@@ -122,7 +122,7 @@ def test_a_program_over_classes_has_the_same_answer(instance: fo.Instance, which
     reduction = Reduction.of(program)
     assert reduction is not None
     assert reduction.program.n_pairs * times**2 <= program.n_pairs
-    found, _ = find_by_classes(program, None, 1e-8, Deadline(None))
+    found, _ = find_by_reduction(program, None, 1e-8, Deadline(None))
     assert found.program is program
     assert certify(program, found.solution) == found.certificate
     assert found.certificate.worst <= 1e-8
@@ -140,7 +140,7 @@ def test_two_columns_of_one_user_and_one_kind_of_server() -> None:
     reduction = Reduction.of(program)
     assert reduction is not None
     assert (reduction.program.n_pairs, reduction.program.servers) == (2, ("server-1", "server-1 (2)"))
-    found, _ = find_by_classes(program, None, 1e-8, Deadline(None))
+    found, _ = find_by_reduction(program, None, 1e-8, Deadline(None))
     assert program.table(found.solution.x).tolist() == [[4, 0], [0, 4]]
 
 
@@ -204,6 +204,6 @@ def test_users_of_a_queue_are_taken_together(tree: Any) -> None:
     reduction = Reduction.of(program)
     assert reduction is not None
     assert reduction.classes.users.tolist() == [0, 0, 0, 1, 1, 2]
-    found, _ = find_by_classes(program, None, 1e-8, Deadline(None))
+    found, _ = find_by_reduction(program, None, 1e-8, Deadline(None))
     whole = fo.solve(instance, "drfh", tree=tree)
     np.testing.assert_allclose(program.per_user(found.solution.x), whole.tasks_per_user, atol=1e-9)

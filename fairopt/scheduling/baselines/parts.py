@@ -14,7 +14,7 @@ from fairopt.program import Feature, Goal, LimitKind, Limits
 from fairopt.program.queue_limits import limit_rows
 from fairopt.scheduling.baselines.baseline import Case
 from fairopt.solvers.backend import Deadline
-from fairopt.solving.policy import find_by_classes
+from fairopt.solving.policy import find_by_reduction
 
 __all__ = ["goal_of", "rows_of_one_user", "solved_part"]
 
@@ -78,7 +78,7 @@ def solved_part(case: Case, columns: BoolArray, bounds: FloatArray, goal: Goal, 
         goal=goal,
         source=None,
     )
-    found, engines = find_by_classes(part, None, CERTIFIED, Deadline(None))
+    found, engines = find_by_reduction(part, None, CERTIFIED, Deadline(None))
     found.certificate.require(CERTIFIED, case.notion.name, found.engine or engines[0].name, name)
     x[columns] = found.solution.x
     return x
