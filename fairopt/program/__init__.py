@@ -27,6 +27,7 @@
 ``scaling``          a program in scaled units, and the way back
 ``reduction``        a program with rows and columns that are alike taken together, and the way back
 ``exact``            a program in fractions: ``ExactProgram``
+``exact_limits``     limits in fractions, from the instance, by the kind of each
 ``exact_reduction``  the reduction in fractions
 ``likeness``         what the answer to a program much like it says of a program
 ``text``             a program as text: what ``print(program)`` shows

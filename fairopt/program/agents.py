@@ -14,7 +14,8 @@ import scipy.sparse as sp
 
 from fairopt.instance import IntArray
 from fairopt.instance.fractions import rational
-from fairopt.program.exact import ExactProgram, exact_rows
+from fairopt.program.exact import ExactProgram
+from fairopt.program.exact_limits import exact_rows
 from fairopt.program.limits import LimitKind
 from fairopt.program.program import Program
 from fairopt.program.tree_filling import Part

@@ -1,21 +1,6 @@
 """A program in fractions: the float program gives the structure, the instance in fractions gives the numbers.
 
-Every limit is known by its kind and its keys, and every column by its pair. So each coefficient is computed anew from the instance:
-
-=============  ================================================  ===================
-kind           coefficient of the pair (n, i)                    bound
-=============  ================================================  ===================
-capacity       d[n,r]                                            counts[i] c[i,r]
-time           1 / gamma[n,i]                                    1
-tasks          1                                                 T[n]
-parallelism    counts[i] / gamma[n,i]                            P[n]
-slice          1                                                 given by the notion
-queue          d[n,r] of the limit's resource                    the limit, or what a set of queues leaves (`kept_parts`)
-limit          d[n,r], the amount given, or 1                    that of the named limit
-shared         d[n,r]                                            S[r]
-named          as the notion gives it, by its shortest decimal   the same
-=============  ================================================  ===================
-
+`fairopt.program.exact_limits` says how each coefficient and bound of a limit is computed.
 Numbers are rationals of FLINT in arrays of objects.
 
 >>> import fairopt as fo
@@ -30,30 +15,26 @@ array([9, 14], dtype=object)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, Instance, IntArray
-from fairopt.instance.by_server import Kinds
-from fairopt.instance.fractions import ExactArray, fraction_of, fractions_of, from_rationals, rational, rationals
-from fairopt.instance.rule_rows import rule_rows
+from fairopt.instance.fractions import ExactArray, fraction_of, from_rationals, rational, rationals
+from fairopt.program.exact_limits import exact_rows
 from fairopt.program.goals import AlphaFair, ExactDisjunctive, Goal, Separate, Tradeoff
 from fairopt.program.kept_parts import KeptParts, KeptRow
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.program import Program
-from fairopt.program.queue_limits import Row, limit_rows, stack_rows
-from fairopt.program.rule_limits import SIGNS, name_of
+from fairopt.program.queue_limits import limit_rows, stack_rows
 from fairopt.program.tree_filling import Part
 
 if TYPE_CHECKING:
     from flint import fmpq
 
-__all__ = ["ExactProgram", "exact_powers", "exact_rows"]
+__all__ = ["ExactProgram", "exact_powers"]
 
 G = TypeVar("G")
 
@@ -246,74 +227,6 @@ def exact_powers(goal: AlphaFair | Tradeoff) -> tuple[fmpq, fmpq]:
     times = next((k for k in (1, 2) if goal.lam == k * in_floats), None)
     lam = fraction_of(goal.lam) if times is None else times * least
     return rational(beta), rational(1 - least / lam)
-
-
-def exact_rows(
-    program: Program, limits: Limits, instance: Instance, rows_of_queues: Sequence[Row | None], slices: ExactArray | None = None
-) -> tuple[ExactArray, ExactArray]:
-    """Return the coefficients, (entries,), and the bounds, (limits,), of limits over the pairs of a program, in fractions.
-
-    The first key of a limit of a queue is its position among ``rows_of_queues``; None: a row of the notion's own. That is taken as it is
-    given (`fairopt.Program.with_limit`), or each float by its shortest decimal.
-
-    Raises
-    ------
-    Unsupported
-        Slices whose bounds are not given in fractions.
-    """
-    users, servers = program.pair_users, program.pair_servers
-    matrix = limits.matrix
-    data, bounds = np.empty(matrix.nnz, dtype=object), np.empty(len(limits), dtype=object)
-    row_capacity = instance.row_capacity
-    kinds, one = Kinds(rationals(instance.demands_by_kind), instance.kind_of), rational(1)
-    of_one = rates = None
-    of_rules = {
-        name_of(each.rule.text, each.rule.sense, sign): (sign, each) for each in rule_rows(instance) for sign in SIGNS[each.rule.sense]
-    }
-    of_stated = {name: (row, sign) for row in program.stated for name, sign in row.sides}
-    bounds_of_slices = iter(() if slices is None else slices.tolist())
-    for k, (sort, keys) in enumerate(zip(limits.kinds.tolist(), limits.keys.tolist(), strict=True)):
-        span = slice(int(matrix.indptr[k]), int(matrix.indptr[k + 1]))
-        pairs = matrix.indices[span]
-        values: Any
-        if sort == LimitKind.CAPACITY:
-            values, bound = kinds.of_pairs(users[pairs], servers[pairs], keys[1]), row_capacity[keys[0], keys[1]]
-        elif sort == LimitKind.TIME:
-            rates = instance.rates if rates is None else rates
-            values, bound = rationals([1 / rates[users[p], servers[p]] for p in pairs]), 1
-        elif sort == LimitKind.TASKS:
-            values, bound = one, instance.tasks[keys[0]]
-        elif sort == LimitKind.PARALLELISM:
-            of_one = instance.rates_of_one if of_one is None else of_one
-            values, bound = rationals([1 / of_one[users[p], servers[p]] for p in pairs]), instance.parallelism[keys[0]]
-        elif sort == LimitKind.SLICE:
-            if slices is None:
-                raise Unsupported(
-                    f'"{program.name}" gives no slices in fractions; leave exact out, or give them as rows of the kind LimitKind.NAMED'
-                )
-            of_cluster = keys[1] >= instance.n_servers and kinds.demands.shape[1] > 1
-            values = kinds.of_pairs(users[pairs], servers[pairs], keys[1] - instance.n_servers) if of_cluster else one
-            bound = next(bounds_of_slices)
-        elif sort == LimitKind.SHARED:
-            values, bound = (
-                kinds.of_pairs(users[pairs], servers[pairs], keys[0]),
-                instance.shared_capacity[keys[0] - instance.n_server_resources],
-            )
-        elif sort == LimitKind.QUEUE and (row := rows_of_queues[keys[0]]) is not None:
-            values, bound = kinds.of_pairs(users[pairs], servers[pairs], row.resource) if row.resource >= 0 else one, row.bound
-        elif sort in (LimitKind.NAMED, LimitKind.RULE) and (own := of_stated.get(program.queue_limits[keys[0]])) is not None:
-            numbers, bound = own[0].in_fractions(program, pairs.tolist(), own[1])
-            values = rationals(np.array(numbers, dtype=object))
-        elif sort == LimitKind.RULE and (known := of_rules.get(program.queue_limits[keys[0]])) is not None:
-            sign, rule = known
-            values = rationals(rule.coefficients(instance, users[pairs], servers[pairs]) * sign)
-            bound = rule.rule.bound * sign
-        elif sort == LimitKind.LIMIT and (row := rows_of_queues[keys[0]]) is not None:
-            values, bound = rationals(row.coefficients(instance.kinds, users[pairs], servers[pairs])), row.bound
-        else:
-            values, bound = rationals(fractions_of(matrix.data[span])), fraction_of(limits.bounds[k])
-        data[span], bounds[k] = values, rational(bound)
-    return data, bounds
 
 
 def _sums(values: ExactArray, place: IntArray, size: int) -> ExactArray:
