@@ -50,11 +50,14 @@ _spent: defaultdict[str, float] = defaultdict(float)  # seconds that plain steps
 _looked: dict[tuple[str, str], float] = {}  # how many these were when a step was last looked for on disk, in vain
 
 
-def step(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Mark a function of a kernel as one that numba may compile, with these options of ``numba.njit``."""
+def step(compiled_as: Callable[..., Any] | None = None, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Mark a function of a kernel as one that numba may compile, with these options of ``numba.njit``.
+
+    ``compiled_as`` is compiled in its place: another function of the same file with the same arguments. It does not count as a step itself.
+    """
 
     def mark(function: Any) -> Any:
-        function.options = options
+        function.options, function.compiled_as = options, compiled_as or function
         return function
 
     return mark
@@ -70,7 +73,8 @@ def compiled(kernel: ModuleType) -> SimpleNamespace:
         names = {file.__name__: dict(vars(file)) for file in files}  # what the compiled steps of each file read: each other, not plain ones
 
         def jitted(function: Any, name: str, inner: bool) -> Any:
-            copy = FunctionType(function.__code__, names[function.__module__], function.__name__, function.__defaults__)
+            own = function.compiled_as
+            copy = FunctionType(own.__code__, names[function.__module__], function.__name__, own.__defaults__)
             copy.__module__, copy.__doc__ = kernel.__name__, function.__doc__
             copy.__qualname__ = f"{name}.{'inner.' if inner else ''}{version}"
             # What is called from outside counts references: else it would keep every generator of random numbers for ever.

@@ -33,6 +33,16 @@ _WAITING, _RISING, _DONE = 0, 1, 2
 _NOTHING = 1e-9  # part of the most that a user can hold on a server, or of a job's tasks, that is rounding
 
 
+def _same(array):  # type: ignore[no-untyped-def]
+    return array
+
+
+@step(compiled_as=_same)
+def _numbers(array):  # type: ignore[no-untyped-def]
+    """Return an array as plain Python reads and writes it fastest: as lists. What is written there has to be copied back."""
+    return array.tolist()
+
+
 @step()
 def fill_server(y, g, cap, use, bounds, x, stop, level):  # type: ignore[no-untyped-def]
     """Solve one server's problem, with its pairs p and limits r: the module has the mathematics.
@@ -61,9 +71,11 @@ def _fill_up_to(horizon, y, g, cap, use, bounds, x, stop, level):  # type: ignor
     times = np.empty(2 * pairs)
     pair_of_event = np.empty(2 * pairs, np.int64)
     events = 0
-    state = np.zeros(pairs, np.int64)
+    y, g, cap, use, bounds = _numbers(y), _numbers(g), _numbers(cap), _numbers(use), _numbers(bounds)
+    state, given = _numbers(np.zeros(pairs, np.int64)), _numbers(np.zeros(pairs))
+    used, slope, count = _numbers(np.zeros(rows)), _numbers(np.zeros(rows)), _numbers(np.zeros(rows, np.int64))
+    filled = _numbers(np.full(rows, math.inf))
     for p in range(pairs):
-        x[p] = 0.0
         stop[p] = -1
         if cap[p] <= y[p]:
             state[p] = _DONE  # it has all its tasks elsewhere
@@ -77,18 +89,14 @@ def _fill_up_to(horizon, y, g, cap, use, bounds, x, stop, level):  # type: ignor
             pair_of_event[events] = p
             events += 1
     order = np.argsort(times[:events], kind="mergesort")
-    used = np.zeros(rows)
-    slope = np.zeros(rows)
-    count = np.zeros(rows, np.int64)
-    for r in range(rows):
-        level[r] = math.inf
+    time_of, pair_of = _numbers(times[order]), _numbers(pair_of_event[order])
     now = 0.0
     for k in range(events + 1):
-        then = times[order[k]] if k < events else math.inf
+        then = time_of[k] if k < events else math.inf
         while True:  # limits that fill before the next breakpoint
             first, at = -1, math.inf
             for r in range(rows):
-                if count[r] > 0 and level[r] == math.inf:
+                if count[r] > 0 and filled[r] == math.inf and slope[r] != 0.0:  # rounding may leave 0
                     t = now + max(bounds[r] - used[r], 0.0) / slope[r]
                     if t < at:
                         first, at = r, t
@@ -97,24 +105,24 @@ def _fill_up_to(horizon, y, g, cap, use, bounds, x, stop, level):  # type: ignor
             held = 0.0
             per_level = 0.0
             for p in range(pairs):
-                if use[p, first] > 0.0:
+                if use[p][first] > 0.0:
                     if state[p] == _RISING:
-                        held -= use[p, first] * y[p]
-                        per_level += use[p, first] * g[p]
+                        held -= use[p][first] * y[p]
+                        per_level += use[p][first] * g[p]
                     else:
-                        held += use[p, first] * x[p]
+                        held += use[p][first] * given[p]
             at = max((bounds[first] - held) / per_level, now)
             for r in range(rows):
                 used[r] += slope[r] * (at - now)
             now = at
-            level[first] = now
+            filled[first] = now
             for p in range(pairs):
-                if use[p, first] > 0.0 and state[p] != _DONE:
+                if use[p][first] > 0.0 and state[p] != _DONE:
                     if state[p] == _RISING:
-                        x[p] = max(now * g[p] - y[p], 0.0)
+                        given[p] = max(now * g[p] - y[p], 0.0)
                         for r in range(rows):
-                            if use[p, r] > 0.0:
-                                slope[r] -= use[p, r] * g[p]
+                            if use[p][r] > 0.0:
+                                slope[r] -= use[p][r] * g[p]
                                 count[r] -= 1
                     state[p] = _DONE
                     stop[p] = first
@@ -123,20 +131,22 @@ def _fill_up_to(horizon, y, g, cap, use, bounds, x, stop, level):  # type: ignor
         for r in range(rows):
             used[r] += slope[r] * (then - now)
         now = max(then, now)
-        p = pair_of_event[order[k]]
+        p = pair_of[k]
         if state[p] == _WAITING:
             state[p] = _RISING
             for r in range(rows):
-                if use[p, r] > 0.0:
-                    slope[r] += use[p, r] * g[p]
+                if use[p][r] > 0.0:
+                    slope[r] += use[p][r] * g[p]
                     count[r] += 1
         elif state[p] == _RISING:  # its second breakpoint: it has all its tasks
             state[p] = _DONE
-            x[p] = cap[p] - y[p]
+            given[p] = cap[p] - y[p]
             for r in range(rows):
-                if use[p, r] > 0.0:
-                    slope[r] -= use[p, r] * g[p]
+                if use[p][r] > 0.0:
+                    slope[r] -= use[p][r] * g[p]
                     count[r] -= 1
+    x[:] = given
+    level[:] = filled
     if horizon == math.inf:
         return True
     for p in range(pairs):
@@ -158,14 +168,16 @@ def sweep(order, start, user, g, tasks, use, bounds, x, total, stop, level):  # 
         old = x[low:high].copy()
         y = np.maximum(total[user[low:high]] - old, 0.0)
         fill_server(y, g[low:high], tasks[user[low:high]], use[low:high], bounds[i], x[low:high], stop[low:high], level[i])
-        for p in range(low, high):
-            change = x[p] - old[p - low]
+        now, before, n = _numbers(x[low:high]), _numbers(old), _numbers(user[low:high])
+        for p in range(high - low):
+            change = now[p] - before[p]
             if change != 0.0:
-                total[user[p]] += change
-                largest = max(largest, abs(change) / max(total[user[p]], old[p - low]))
-    total[:] = 0.0  # afresh: additions and subtractions leave rounding behind
+                total[n[p]] += change
+                largest = max(largest, abs(change) / max(total[n[p]], before[p]))
+    held, n, afresh = _numbers(x), _numbers(user), _numbers(np.zeros(total.size))  # additions and subtractions leave rounding behind
     for p in range(x.size):
-        total[user[p]] += x[p]
+        afresh[n[p]] += held[p]
+    total[:] = afresh
     return largest
 
 

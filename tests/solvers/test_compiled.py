@@ -184,6 +184,25 @@ def test_a_step_is_kept_until_its_kernel_changes(tmp_path: Path, monkeypatch: py
     assert not compiled.is_kept(small, "twice")
 
 
+def test_another_function_is_compiled_in_the_place_of_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists are faster in plain Python, and arrays in compiled code; it is compiled anew when that other function changes."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.syspath_prepend(tmp_path)
+    source = tmp_path / "listing_kernel.py"
+    source.write_text(
+        "import numpy as np\nfrom fairopt.solvers.compiled import step\n\n\ndef _same(x):\n    return x\n\n\n"
+        "@step(compiled_as=_same)\ndef listed(x):\n    return x.tolist()\n\n\n"
+        "@step()\ndef total(x):\n    part = 0.0\n    for value in listed(x):\n        part += value\n    return part\n"
+    )
+    listing = importlib.import_module("listing_kernel")
+    steps = compiled.compiled(listing)
+    x = np.arange(4.0)
+    assert listing.listed(x) == [0, 1, 2, 3]
+    assert steps.listed(x) is x
+    assert listing.total(x) == steps.total(x) == 6
+    assert not hasattr(steps, "_same")
+
+
 def test_a_kernel_of_several_files_is_compiled_anew_when_one_of_them_changes(tmp_path: Path) -> None:
     """Also the steps of the other files: numba alone would keep those that call, or read, what has changed."""
     (tmp_path / "numbers_of_it.py").write_text("PART = 2.0\n")
