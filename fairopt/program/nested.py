@@ -51,8 +51,8 @@ class Nested(Objective):
 
     @property
     def feature_of_whole_tasks(self) -> Feature:
-        """Whole tasks of a tree whose order is not defined."""
-        return Feature.WHOLE_TREE
+        """None has it: the order of whole tasks is not defined."""
+        return Feature.WHOLE_WITHOUT_STOP_TIMES
 
     @property
     def no_whole_tasks(self) -> str:

@@ -15,7 +15,10 @@ __all__ = ["Feature", "Objective"]
 
 
 class Feature(Enum):
-    """What an engine must support to solve a program. The value completes the sentence "this program has ..."."""
+    """What an engine must support to solve a program. The value completes the sentence "this program has ...".
+
+    No engine supports a feature whose value also says what to do instead.
+    """
 
     LEXIMIN = "a lexicographic max-min goal"
     EQUALIZE = "a goal of one equal level for all"
@@ -32,8 +35,8 @@ class Feature(Enum):
         "whole tasks of a notion whose conditions are those of divisible tasks (leave integral out, or use proportional or drfh)"
     )
     WHOLE_TRADEOFF = "whole tasks of a sum that is not linear (leave integral out, or use proportional, efficiency or drfh)"
-    WHOLE_FILLING = "whole tasks in a tree of queues"
-    WHOLE_TREE = (
+    WHOLE_BY_STOP_TIMES = "whole tasks in a tree of queues"  # in the order of `fairopt.program.stop_times`
+    WHOLE_WITHOUT_STOP_TIMES = (
         "whole tasks in a tree where users of a queue have different dominant resources, or with guarantees='clamp' or tree='nested' (use "
         "queue_share='sum' and guarantees='surplus', leave integral out, or use a greedy schedule)"
     )

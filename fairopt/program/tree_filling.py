@@ -167,8 +167,8 @@ class TreeFilling(Objective):
 
     @property
     def feature_of_whole_tasks(self) -> Feature:
-        """Whole tasks of a tree, where their order has a closed form."""
-        return Feature.WHOLE_TREE if self.no_whole_tasks else Feature.WHOLE_FILLING
+        """Whole tasks of a tree, where stop times (`fairopt.program.stop_times`) define their order."""
+        return Feature.WHOLE_WITHOUT_STOP_TIMES if self.no_whole_tasks else Feature.WHOLE_BY_STOP_TIMES
 
     @property
     def no_whole_tasks(self) -> str:

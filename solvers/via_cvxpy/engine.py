@@ -75,7 +75,7 @@ class CVXPY(Backend):
             Feature.SEVERAL_SERVERS,
             Feature.RULES,
             Feature.INTEGRAL,
-            Feature.WHOLE_FILLING,
+            Feature.WHOLE_BY_STOP_TIMES,
         }
     )
     package = "cvxpy"

@@ -39,7 +39,7 @@ class HiGHS(Backend):
             Feature.TREE,
             Feature.NESTED,
             Feature.INTEGRAL,
-            Feature.WHOLE_FILLING,
+            Feature.WHOLE_BY_STOP_TIMES,
             Feature.WHOLE_ALPHA_FAIR,
             Feature.SEVERAL_SERVERS,
             Feature.RULES,

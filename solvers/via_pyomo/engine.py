@@ -49,7 +49,7 @@ class Pyomo(Backend):
     features = frozenset(
         {
             Feature.TREE,
-            Feature.WHOLE_FILLING,
+            Feature.WHOLE_BY_STOP_TIMES,
             Feature.LEXIMIN,
             Feature.EQUALIZE,
             Feature.TOTAL,

@@ -167,7 +167,7 @@ def test_whole_tasks_on_demand_too(caplog: pytest.LogCaptureFixture) -> None:
     for seed in WHOLE:
         program = formulate(with_lenders(instance_in_queues(seed), seed), "max-min", integral=True, queue_share="sum")
         assert program.kept is not None
-        assert Feature.WHOLE_FILLING in program.features()
+        assert Feature.WHOLE_BY_STOP_TIMES in program.features()
         found, full = (find(each, candidates(each, None), 1e-8, Deadline(60)) for each in (_without_rows(program), _with_all_rows(program)))
         assert program.kept_excess(found.solution.x) <= 1e-9
         levels = [[(stage.part, round(stage.value, 6), len(stage.users)) for stage in each.solution.stages] for each in (found, full)]
