@@ -16,7 +16,8 @@
 ``largest``         any linear program
 ``near``            solutions of underdetermined equations near floats, and the way to a vertex
 ``servers``         the data of an equilibrium of servers in rationals
-``trees``           trees of queues
+``trees``           trees of queues, filled part by part
+``nested``          trees of queues that are fair among queues first
 ``settings``        which sets are guessed from floats, how many digits are computed, when to give up
 ==================  ====================================================================================================
 
@@ -45,7 +46,7 @@ EXACT_GOALS: dict[type[Any], tuple[str, str]] = {
     Separate: ("totals", "solve_separately"),
     Equilibrium: ("equilibrium", "solve_equilibrium"),
     TreeFilling: ("trees", "solve_filling"),
-    Nested: ("trees", "solve_nested"),
+    Nested: ("nested", "solve_nested"),
 }
 """Of each kind of goal, the module and the function that solve it: (program, deadline) -> Solution, in rationals of FLINT.
 

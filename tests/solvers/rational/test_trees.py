@@ -22,7 +22,8 @@ from fairopt.instance.fractions import rational
 from fairopt.program import Solution
 from fairopt.program.exact import ExactProgram
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.rational import trees
+from fairopt.solvers.rational.nested import solve_nested
+from fairopt.solvers.rational.trees import solve_filling
 
 F = Fraction
 HAIR = rational(F(1, 10**40))
@@ -89,7 +90,7 @@ def solved(options: dict[str, Any]) -> tuple[ExactProgram, Solution]:
     instance = instance_in_queues(5, guarantees=not nested)
     notion = fo.NOTIONS["tsf"]().changed(**options)
     program = notion.in_fractions(instance.exact, notion.formulate(instance, sharing="rdm", integral=False))
-    solution = (trees.solve_nested if nested else trees.solve_filling)(program, Deadline(None))
+    solution = (solve_nested if nested else solve_filling)(program, Deadline(None))
     prove(program, solution)
     return program, solution
 
