@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import time
 from abc import ABC, abstractmethod
@@ -35,25 +36,56 @@ class Status(Enum):
 
 
 class Deadline:
-    """A time limit that several solves share."""
+    """A limit that several solves share: of seconds, where a user gives one, and of work, which is the same on every machine.
+
+    Work is counted in steps of fractions (`fairopt.solvers.rational.settings`). Engines in floats count none.
+
+    >>> deadline = Deadline(None).within(10)
+    >>> deadline.spend(9)
+    >>> deadline.left, deadline.is_spent
+    (inf, False)
+    >>> deadline.spend(1)
+    >>> deadline.left, deadline.is_spent
+    (0.0, True)
+    """
 
     def __init__(self, seconds: float | None) -> None:
         self.seconds = seconds
         self._end = None if seconds is None else time.monotonic() + seconds
+        self._work = float("inf")
+
+    def within(self, work: float) -> Deadline:
+        """Return the same limit of seconds, with at most this work before it."""
+        limited = copy.copy(self)
+        limited._work = work
+        return limited
+
+    def spend(self, work: float) -> None:
+        """Take work from what is left."""
+        self._work -= work
+
+    @property
+    def is_spent(self) -> bool:
+        """Is no work left?"""
+        return self._work <= 0
 
     @property
     def left(self) -> float:
-        """Seconds left, never negative; inf without a limit."""
+        """Seconds left, never negative; inf without a limit, and 0 where no work is left."""
+        if self.is_spent:
+            return 0.0
         return float("inf") if self._end is None else max(0.0, self._end - time.monotonic())
 
     def passed(self, known: Mapping[str, object]) -> NoSolution:
-        """Return the error to raise when time is up, or when a solver was stopped although there is no limit."""
+        """Return the error to raise when time is up or no work is left, or when a solver was stopped although there is no limit."""
         levels = known.get("levels")
         found = ""
         if isinstance(levels, list) and levels:
             found = f"; {plural(len(levels), 'level was', 'levels were')} final by then, the last {figure(levels[-1], 6)}"
         elif isinstance(value := known.get("value"), float) and isinstance(bound := known.get("bound"), float):
             found = f"; {figure(value, 6)} was reached by then, and {figure(bound, 6)} is a bound"
+        if self.is_spent:
+            return NoSolution(f"no answer in fractions within the usual number of steps{found}; solve a smaller instance", known)
         if self.seconds is None:
             return NoSolution(f"the solver was interrupted before it had an answer{found}; solve again, or use another solver", known)
         return NoSolution(f"no answer within the time limit of {self.seconds:g} s{found}; raise it or solve a smaller instance", known)

@@ -79,10 +79,11 @@ def most_of(possible: FloatArray, worth: FloatArray, rows: Sequence[Row], time_l
         return size.sum() if not uses else _knapsack(size, uses[0])
     if exactly:
         from fairopt.analysis.in_fractions import largest  # imports everything that computes in fractions
+        from fairopt.solvers.backend import Deadline
 
         entries = [(k, j, value) for k, use in enumerate(uses) for j, value in enumerate(use.tolist())]
         entries += [(len(uses) + j, j, 1) for j in range(size.size)]
-        point = largest(size.tolist(), entries, [1] * (len(uses) + size.size), time_limit)
+        point = largest(size.tolist(), entries, [1] * (len(uses) + size.size), Deadline(time_limit))
         assert point is not None  # 0 is feasible
         return point @ size
     greatest = float(size.max())

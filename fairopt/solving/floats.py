@@ -114,12 +114,12 @@ def require(certificate: Certificate, program: Program, engines: Sequence[Backen
 
         others = other_engines(program, engines)
         instead = f'solver="{others[0]}"' if others else _easier(program)
-        small = is_small(program)  # then fractions were tried, within a few seconds
+        small = is_small(program)  # then fractions were tried, within some work
         certificate.require(
             tolerance,
             program.name,
             *(engine.name for engine in engines),
-            tried="in fractions it took too long, or users have something else" if small else "",
+            tried="in fractions it took too many steps, or users have something else" if small else "",
             instead=f"{instead}, exact=True" if small and "exact=True" not in instead else instead,
         )
 

@@ -36,7 +36,8 @@ __all__ = ["in_small_fractions", "is_small"]
 
 log = logging.getLogger(__name__)
 
-_MOST_SECONDS = 10.0
+_LONGEST = 10.0  # seconds that an answer may be expected to take, from its size and digits,
+_MOST_WORK = 1e7  # and steps that it may then take: the same on every machine, however busy that is
 _MOST_NUMBERS = 3_000  # pairs and limits
 _NEAR = 1e-6  # of the largest utility: an answer that differs by more is not right
 _DIGITS = 12  # of what users have, that are proved where the optimum is irrational
@@ -66,9 +67,9 @@ def in_small_fractions(found: Found, notion: Notion, instance: Instance, deadlin
         exact = notion.in_fractions(instance.exact, program)
         levels = max(len(found.solution.stages), 1)
         seconds = levels * (seconds_of_a_level(exact) + _OF_PYTHON * (program.n_pairs + len(program.limits)))
-        if seconds > min(_MOST_SECONDS, deadline.left):
+        if seconds > min(_LONGEST, deadline.left):
             return found
-        within = Deadline(min(_MOST_SECONDS, deadline.left))
+        within = deadline.within(_MOST_WORK)
         if is_enclosed(exact):
             return _enclosed(found, exact, within)
         exact, solution = exactly_within_kept(exact, within)
@@ -93,7 +94,7 @@ def _enclosed(found: Found, exact: ExactProgram, deadline: Deadline) -> Found:
     Raises
     ------
     NoSolution
-        At the deadline, or where fewer digits can be proved.
+        At the deadline, after too much work, or where fewer digits can be proved.
     """
     solution, radius = enclose(exact, _DIGITS, deadline, found.solution)
     answer = in_floats(solution)

@@ -81,7 +81,13 @@ def points_near(program: ExactProgram, near: Solution, digits: int, deadline: De
     if not pairs:
         return [Solution(rationals(np.zeros(program.n_pairs, np.int64)), prices=rationals(np.zeros(program.bounds.size, np.int64)))]
     prices = np.zeros(program.bounds.size) if near.prices is None else near.prices
-    found = solve_near(goal, near.x[pairs].tolist(), prices[limits].tolist(), digits, lambda: deadline.left > 0)
+    cells = (len(goal.phi) + len(goal.bounds)) * len(pairs)
+
+    def go_on() -> bool:
+        deadline.spend(SETTINGS.steps_of_a_guess + SETTINGS.steps_of_a_cell * cells)
+        return deadline.left > 0
+
+    found = solve_near(goal, near.x[pairs].tolist(), prices[limits].tolist(), digits, go_on)
     if not found and deadline.left == 0.0:
         raise deadline.passed({})
     if not found:
@@ -107,7 +113,7 @@ def solve_near(goal: Enclosing, x: Sequence[float], prices: Sequence[float], dig
     digits : int
         Relative digits of x, U and prices. (A point with d digits proves about d/2 of them.)
     go_on : function
-        Is there time left?
+        Asked before each guess of the active sets whether there is time and work left for it.
     """
     before = ctx.prec
     try:

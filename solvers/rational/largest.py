@@ -61,13 +61,15 @@ def largest(
         for j, value in row:
             columns[j].append((i, (value * scale).p))
 
-    def check() -> None:
+    def spend(work: float) -> None:
+        deadline.spend(work)
         if deadline.left == 0.0:
             raise deadline.passed({})
 
+    spend(len(entries))
     program = RationalProgram(columns, [side * scale for side, scale in zip(sides, scales, strict=True)], [True] * len(sides), costs)
     try:
-        found = program.optimise(_basis(costs, of_row, sides, deadline), check)
+        found = program.optimise(_basis(costs, of_row, sides, deadline), spend)
     except InfeasibleError:
         return None
     except UnboundedError:

@@ -70,7 +70,7 @@ class LevelPrograms:
     agents : sequence of (pairs, worths)
         Of each agent, the pairs that count for it, and what a task on each is worth to it.
     check : callable
-        Raises where there is no time left.
+        Takes steps of work; raises where nothing is left.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class LevelPrograms:
         program: ExactProgram | AgentProgram,
         agents: Sequence[tuple[IntArray, Sequence[fmpq]]],
         deadline: Deadline,
-        check: Callable[[], None],
+        check: Callable[..., None],
     ) -> None:
         self.program, self.deadline, self.check = program, deadline, check
         self.programs = self.pivots = self.iterations = 0
@@ -248,6 +248,7 @@ class LevelPrograms:
         if outcome.status is Status.TIME_LIMIT:
             self.check()
         self.iterations += outcome.iterations
+        self.check(SETTINGS.steps_of_an_iteration * outcome.iterations + matrix.nnz)
         columns, basic_rows = model.basic()
         if columns.size + basic_rows.size != lower.size:
             return [], 0.0

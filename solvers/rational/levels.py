@@ -60,10 +60,11 @@ def solve_leximin(program: ExactProgram, deadline: Deadline) -> Solution:
     )
 
 
-def stopper(program: ExactProgram, deadline: Deadline, stages: Sequence[Stage]) -> Callable[[], None]:
-    """Return what raises NoSolution at the deadline, with the levels that are final by then."""
+def stopper(program: ExactProgram, deadline: Deadline, stages: Sequence[Stage]) -> Callable[..., None]:
+    """Return what takes work from the deadline, and raises NoSolution where nothing is left, with the levels that are final by then."""
 
-    def check() -> None:
+    def check(work: float = 0.0) -> None:
+        deadline.spend(work)
         if deadline.left == 0.0:
             users = [program.program.users[n] for stage in stages for n in stage.users]
             raise deadline.passed({"levels": [float(from_rational(rational(stage.value))) for stage in stages], "users": users})

@@ -1,4 +1,7 @@
-"""The settings of fractions: which sets are guessed from floats, how many digits are computed, and when to give up.
+"""The settings of fractions: which sets are guessed from floats, how many digits are computed, how work is counted, and when to give up.
+
+Work is counted in steps (`fairopt.solvers.backend.Deadline`). A step is what an entry of a sparse system of equations takes where numbers
+have few digits. Steps follow from sizes and digits alone, so that they are the same on every machine.
 
 None of them is a tolerance of an answer, which is exact or proved to the digits that were asked for.
 """
@@ -36,6 +39,16 @@ class Settings(NamedTuple):
     # How long it takes (effort).
     seconds_of_a_term: float = 4e-9  # benchmarks/in_fractions.py
     sample: int = 2000  # coefficients whose digits are counted
+
+    # Steps (systems, simplex, level_programs, alpha_fair).
+    steps_of_a_copy: float = 0.4  # of an entry that is copied, or multiplied by whole numbers
+    bits_of_a_step: float = 1000.0  # an entry takes a step more for each of these that its unknown has in the denominator
+    cells_of_a_step: float = 10.0  # of the dense kernel of a system,
+    products_of_a_step: float = 800.0  # of its inverse modulo a prime,
+    lifted_of_a_step: float = 8000.0  # of its cells, times the bits that are lifted
+    steps_of_an_iteration: float = 10.0  # of the simplex method in floats
+    steps_of_a_cell: float = 0.5  # of (users + limits) x pairs, with each guess of active sets,
+    steps_of_a_guess: float = 3000.0  # and beside them
 
 
 SETTINGS = Settings()

@@ -22,6 +22,7 @@ from typing import Any
 
 from flint import fmpq, fmpz
 
+from fairopt.solvers.rational.settings import SETTINGS
 from fairopt.solvers.rational.systems import Column, SingularError, System, common_denominator
 
 __all__ = ["Optimum", "RationalProgram", "UnboundedError"]
@@ -78,6 +79,11 @@ class RationalProgram:
         self.right, self.cost = list(right), [*cost, *[_ZERO] * self.m]
         slacks: list[Column] = [[(i, fmpz(1 if less else -1))] for i, less in enumerate(at_most)]
         self.columns: list[Column] = [*columns, *slacks]
+        self._entries, self._work = sum(map(len, self.columns)), 0.0
+
+    def _spend(self, work: float) -> None:
+        """Count steps (`fairopt.solvers.rational.settings`)."""
+        self._work += work
 
     # A basis -----------------------------------------------------------------------------------------------------------------------
 
@@ -85,7 +91,7 @@ class RationalProgram:
         """Return a basis with as many of these columns as are independent; slacks fill it up."""
         basis = list(basis)
         try:
-            leave, rows = System([self.columns[j] for j in basis]).dependent() if len(basis) == self.m else ([], [])
+            leave, rows = self._system(basis).dependent() if len(basis) == self.m else ([], [])
             if len(basis) == self.m:
                 for k, i in zip(leave, rows, strict=True):
                     basis[k] = self.n + i
@@ -104,6 +110,7 @@ class RationalProgram:
             for row, done in pivots:
                 factor = column.get(row)
                 if factor is not None and factor != 0:
+                    self._spend(len(done))
                     for i, value in done.items():
                         column[i] = column.get(i, _ZERO) - factor * value
             pivot = next((i for i, value in column.items() if value != 0 and i not in taken), None)
@@ -118,12 +125,13 @@ class RationalProgram:
         return chosen
 
     def _system(self, basis: Sequence[int]) -> System:
-        return System([self.columns[j] for j in basis])
+        return System([self.columns[j] for j in basis], self._spend)
 
     # Pricing -----------------------------------------------------------------------------------------------------------------------
 
     def _reduced(self, prices: Sequence[fmpq], cost: Sequence[fmpq], basis: Sequence[int]) -> dict[int, fmpz]:
         """Return cost - prices . column of each variable that is not basic, times a common factor > 0."""
+        self._spend(SETTINGS.steps_of_a_copy * self._entries)
         factor = common_denominator(prices)
         for of_cost in cost:
             factor = factor.lcm(of_cost.q) if of_cost.q != 1 else factor
@@ -143,20 +151,25 @@ class RationalProgram:
 
     # The way to the optimum --------------------------------------------------------------------------------------------------------
 
-    def optimise(self, basis: Sequence[int], check: Callable[[], None]) -> Optimum:
+    def optimise(self, basis: Sequence[int], spend: Callable[[float], None]) -> Optimum:
         """Return the optimum, from a basis.
 
         Parameters
         ----------
         basis : sequence of int
             Any columns (behind them the slacks): what is dependent is left out, and what is missing filled up.
-        check : callable
-            Called before every pivot and every system of equations; it raises where there is no time left.
+        spend : callable
+            Takes the steps since its last call, before every pivot and every system of equations; it raises where nothing is left.
 
         Raises
         ------
         UnboundedError, InfeasibleError
         """
+
+        def check() -> None:
+            work, self._work = self._work, 0.0
+            spend(work)
+
         check()
         basis = self.complete(basis)
         pivots = 0

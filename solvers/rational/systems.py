@@ -14,9 +14,11 @@ p-adic lifting, in whole numbers: one inverse modulo a prime, and as many produc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from flint import fmpq, fmpz, fmpz_mat, nmod_mat
+
+from fairopt.solvers.rational.settings import SETTINGS
 
 __all__ = ["Column", "SingularError", "System", "common_denominator"]
 
@@ -41,14 +43,20 @@ def common_denominator(values: Sequence[fmpq]) -> fmpz:
 class System:
     """A square matrix of whole numbers, by its columns, ready to solve systems with it and with its transpose.
 
+    Parameters
+    ----------
+    columns : sequence of Column
+    spend : callable
+        Takes the steps of all that is done here (`fairopt.solvers.rational.settings`).
+
     Raises
     ------
     SingularError
         When a system is solved, or already here.
     """
 
-    def __init__(self, columns: Sequence[Column]) -> None:
-        self.columns = columns
+    def __init__(self, columns: Sequence[Column], spend: Callable[[float], None] = lambda _: None) -> None:
+        self.columns, self._spend = columns, spend
         size = len(columns)
         self.rows: list[list[tuple[int, fmpz]]] = [[] for _ in range(size)]
         for j, column in enumerate(columns):
@@ -66,6 +74,8 @@ class System:
                     table[place[i]][k] = value
         self._table = table
         self._matrices: dict[bool, fmpz_mat] = {}
+        self._entries = sum(map(len, columns))
+        spend(SETTINGS.steps_of_a_copy * self._entries)
 
     def _peel(self, size: int) -> None:
         """Take out rows and columns with one entry among those that are left: pairs (row, column), in order."""
@@ -102,21 +112,35 @@ class System:
 
     def solve(self, right: Sequence[fmpq]) -> list[fmpq]:
         """Return z with sum_j column[j] z[j] = right."""
-        return _solved(
-            self.rows, self.by_row, self._kernel_rows, self._kernel_columns, self.by_column, right, self._kernel(transposed=False)
+        return self._counted(
+            _solved(self.rows, self.by_row, self._kernel_rows, self._kernel_columns, self.by_column, right, self._kernel(transposed=False))
         )
 
     def solve_transposed(self, right: Sequence[fmpq]) -> list[fmpq]:
         """Return y with column[j] . y = right[j] for each column."""
-        return _solved(
-            self.columns,
-            [(j, i) for i, j in self.by_column],
-            self._kernel_columns,
-            self._kernel_rows,
-            [(j, i) for i, j in self.by_row],
-            right,
-            self._kernel(transposed=True),
+        return self._counted(
+            _solved(
+                self.columns,
+                [(j, i) for i, j in self.by_column],
+                self._kernel_columns,
+                self._kernel_rows,
+                [(j, i) for i, j in self.by_row],
+                right,
+                self._kernel(transposed=True),
+            )
         )
+
+    def _counted(self, found: list[fmpq]) -> list[fmpq]:
+        """Return a solution; count the steps that it took."""
+        bits = sum(value.q.bit_length() for value in found) / max(len(found), 1)
+        lifted = len(self._table) ** 2 * bits / SETTINGS.lifted_of_a_step
+        self._spend(self._entries * (1 + bits / SETTINGS.bits_of_a_step) + self._steps_of_inverse() + lifted)
+        return found
+
+    def _steps_of_inverse(self) -> float:
+        """Return how many steps it takes to write down the kernel, and to invert it modulo a prime."""
+        size = len(self._table)
+        return size**2 / SETTINGS.cells_of_a_step + size**3 / SETTINGS.products_of_a_step
 
     def _kernel(self, *, transposed: bool) -> fmpz_mat | None:
         if not self._table:
@@ -134,6 +158,7 @@ class System:
         if not self._table:
             return [], []
         size = len(self._table)
+        self._spend(2 * self._steps_of_inverse())
         residues = [[int(value) % _PRIME for value in row] for row in self._table]
         forms = []
         for table in (residues, [list(column) for column in zip(*residues, strict=True)]):

@@ -145,7 +145,7 @@ class _Tree(Filling):
 class _Agents:
     """The programs of one set of limits and agents."""
 
-    def __init__(self, program: AgentProgram, deadline: Deadline, check: Callable[[], None]) -> None:
+    def __init__(self, program: AgentProgram, deadline: Deadline, check: Callable[..., None]) -> None:
         self.program = program
         self.programs = LevelPrograms(program, [(columns, list(worths)) for columns, worths in program.agents], deadline, check)
 
@@ -172,7 +172,7 @@ class _Keeping:
         return level
 
 
-def _levels(program: ExactProgram, deadline: Deadline, check: Callable[[], None]) -> LevelPrograms:
+def _levels(program: ExactProgram, deadline: Deadline, check: Callable[..., None]) -> LevelPrograms:
     """Return the programs of the levels of all users."""
     first = np.searchsorted(program.program.pair_users, np.arange(len(program.program.users) + 1))
     spans = [np.arange(first[n], first[n + 1]) for n in range(len(program.program.users))]

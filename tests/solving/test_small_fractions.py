@@ -6,10 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.deadlines import slow_clock, steps_spent
 
 import fairopt as fo
 from fairopt.instance.aggregation import unmerged
+from fairopt.solvers import candidates
 from fairopt.solvers.backend import Deadline
+from fairopt.solving import notion_of, small_fractions
 from fairopt.solving.policy import Found, find
 from fairopt.solving.small_fractions import in_small_fractions, is_small
 
@@ -80,6 +83,38 @@ def test_what_is_right_is_proved() -> None:
     assert proved.certificate.worst <= 1e-15
     assert proved.finished_by == "rational-simplex"
     np.testing.assert_allclose(proved.solution.x, found.solution.x, rtol=1e-9)
+
+
+def test_a_busy_machine_proves_as_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An hour passes between any two steps."""
+    instance, found = of_figure()
+    slow_clock(monkeypatch)
+    proved = in_small_fractions(found, fo.NOTIONS["drfh"](), unmerged(instance).instance, Deadline(None))
+    assert proved.finished_by == "rational-simplex"
+
+
+@pytest.mark.parametrize("notion", ["tsf", "proportional"])
+def test_work_ends_at_the_same_step_each_time(notion: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """Half of the work of a proof is too little for it."""
+    caplog.set_level("INFO")
+    instance, options = nested(10, 2, 3, 3), {"tree": "nested"} if notion == "tsf" else {"alpha": 2}
+    instance = instance if notion == "tsf" else instance.replace(queues=(), queue_of=None)
+    chosen = notion_of(notion, **options)
+    program = fo.formulate(instance, chosen)
+    found = find(program, candidates(program, None), 1e-8, Deadline(None))
+    spent = steps_spent(monkeypatch)
+    assert in_small_fractions(found, chosen, instance, Deadline(None)) is not found
+    whole = list(spent)
+    assert sum(whole) > 0
+    monkeypatch.setattr(small_fractions, "_MOST_WORK", sum(whole) / 2)
+    parts = []
+    for _ in range(2):
+        spent.clear()
+        assert in_small_fractions(found, chosen, instance, Deadline(None)) is found
+        parts.append(list(spent))
+    assert parts[0] == parts[1]
+    assert parts[0][0] == whole[0]
+    assert "within the usual number of steps" in caplog.text
 
 
 def test_what_is_wrong_stays_refused() -> None:

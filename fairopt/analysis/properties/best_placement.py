@@ -33,6 +33,7 @@ from fairopt.instance.fractions import rational, rationals
 from fairopt.instance.tolerances import FITS, SAME
 from fairopt.models import Notion
 from fairopt.program import AlphaFair, Leximin, Program
+from fairopt.solvers.backend import Deadline
 
 __all__ = ["best_placement"]
 
@@ -110,4 +111,4 @@ def _in_fractions(notion: Notion, instance: Instance, program: Program, tasks: A
     entries = list(zip(exact.rows.tolist(), exact.columns.tolist(), exact.data.tolist(), strict=True))
     entries += [(len(exact.bounds) + n, p, -u) for p, (n, u) in enumerate(zip(users, exact.utilities.tolist(), strict=True))]
     cost = [rational(worth[i]) if mine else 0 for i, mine in zip(servers.tolist(), own.tolist(), strict=True)]
-    return largest(cost, entries, [*exact.bounds.tolist(), *(-each for each in held)], time_limit)
+    return largest(cost, entries, [*exact.bounds.tolist(), *(-each for each in held)], Deadline(time_limit))

@@ -38,7 +38,7 @@ __all__ = ["better_for_all", "better_point", "better_sorted", "single_servers_kn
 
 _NODES = 300  # nodes of the search tree of one program
 _COLUMNS = 400  # of a program; larger ones are not tried
-_SECONDS = 20.0  # for all programs of one property, unless a time limit is given
+_MOST_WORK = 2e7  # steps for all programs of one property, unless a time limit is given
 Entry = tuple[int, int, Any]
 
 
@@ -50,7 +50,7 @@ def better_point(
     Raises
     ------
     NoSolution
-        It takes too many nodes, or too long.
+        It takes too many nodes, too much work, or too long.
     """
     open_nodes: list[tuple[tuple[int, int, int], ...]] = [()]  # a node is a list of (column, sign, bound): sign * z <= bound
     nodes = 0
@@ -60,7 +60,7 @@ def better_point(
         if nodes > _NODES or deadline.left == 0.0:
             raise NoSolution(f"branch and bound in fractions takes more than {nodes - 1} nodes")
         own = [(len(right) + k, column, sign) for k, (column, sign, _) in enumerate(node)]
-        point = largest(cost, [*entries, *own], [*right, *(bound for *_, bound in node)], deadline.left)
+        point = largest(cost, [*entries, *own], [*right, *(bound for *_, bound in node)], deadline)
         if point is None:
             continue
         value = sum((c * z for c, z in zip(cost, point.tolist(), strict=True)), Fraction(0))
@@ -158,7 +158,8 @@ class _Program:
     """The limits of whole tasks on single servers, and these of queues, in fractions."""
 
     def __init__(self, case: Case, of_queues: Sequence[Row]) -> None:
-        self.case, self.deadline = case, Deadline(_SECONDS if case.time_limit is None else case.time_limit)
+        self.case = case
+        self.deadline = Deadline(None).within(_MOST_WORK) if case.time_limit is None else Deadline(case.time_limit)
         instance = case.instance
         copies = [(int(i), copy) for i in np.flatnonzero(instance.counts > 0) for copy in range(int(instance.counts[i]))]
         pairs = [(int(n), i, copy) for n in case.members for i, copy in copies if instance.eligibility[n, i]]

@@ -55,6 +55,7 @@ from fairopt.program.parallelism import servers_at_once
 from fairopt.program.queue_limits import limit_rows
 from fairopt.program.stated_rows import with_rows
 from fairopt.solvers import seconds_of_a_level
+from fairopt.solvers.backend import Deadline
 from fairopt.solving import formulate, solve, without_remarks
 from fairopt.solving.single_servers import expanded
 from fairopt.wording import duration, figure, joined, plural
@@ -215,7 +216,7 @@ def _improvement_in_fractions(case: Case, *, by_reach: bool = True) -> Any:
         for k, (_, pairs, which, values) in enumerate(more, len(exact.bounds) + floors.size):
             entries += [(k, int(p), rational(values[j])) for p, j in zip(pairs, which, strict=True)]
         right = [*exact.bounds.tolist(), *(-floors).tolist(), *(bound for bound, *_ in more)]
-        point = largest(goal, entries, right, case.time_limit)
+        point = largest(goal, entries, right, Deadline(case.time_limit))
         assert point is not None  # what is there is feasible
         return point, exact.with_broken(rationals(point))
 

@@ -38,6 +38,7 @@ from fairopt.instance.keeping import Keeping
 from fairopt.instance.tolerances import NOTHING
 from fairopt.program.kept_parts import KeptParts
 from fairopt.program.queue_limits import guarantees_of, limit_rows
+from fairopt.solvers.backend import Deadline
 from fairopt.wording import joined, named
 
 __all__ = ["Child", "Families", "named_child", "not_compared"]
@@ -333,7 +334,7 @@ class Families:
             for above, (data, rows, columns) in zip(first, parts, strict=False)
             for value, row, column in zip(data.tolist(), rows.tolist(), columns.tolist(), strict=True)
         ]
-        point = largest(worth.tolist(), entries, np.concatenate(bounds).tolist(), self.case.time_limit)
+        point = largest(worth.tolist(), entries, np.concatenate(bounds).tolist(), Deadline(self.case.time_limit))
         return 0 if point is None else max(point @ worth - self.value(child), 0)
 
     def _full(self, size: int, value: int) -> Any:

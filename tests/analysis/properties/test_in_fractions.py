@@ -16,6 +16,7 @@ from reference.exact import maximise
 import fairopt as fo
 from fairopt.analysis.in_fractions import largest
 from fairopt.analysis.rerun import given
+from fairopt.solvers.backend import Deadline
 
 TINY = Fraction(1, 10**40)
 Table = list[list[Fraction]]
@@ -225,7 +226,7 @@ def test_trees_of_queues() -> None:
 
 def test_a_program_without_a_feasible_point() -> None:
     """x <= 1 and x >= 2."""
-    assert largest([1], [(0, 0, 1), (1, 0, -1)], [1, -2], None) is None
+    assert largest([1], [(0, 0, 1), (1, 0, -1)], [1, -2], Deadline(None)) is None
 
 
 def test_enclosures_are_judged_within_their_radius() -> None:

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from support.deadlines import slow_clock, steps_spent
 
 import fairopt as fo
 from fairopt.analysis.properties import branching, max_min, pareto
@@ -159,6 +160,39 @@ def test_one_of_two_halves() -> None:
     assert sum(better_point([1, 1], entries, right, 0, Deadline(None)) or []) == 1
     with pytest.raises(fo.NoSolution):
         better_point([1, 1], entries, right, 1, Deadline(0.0))
+
+
+def by_branch_and_bound(monkeypatch: pytest.MonkeyPatch) -> fo.Allocation:
+    """Whole tasks in fractions on two servers that branch and bound judges, as their placements are not compared."""
+    not_compared(monkeypatch)
+    return fo.schedule(fo.Instance([[7, 9], [8, 7]], [[2, 3], [3, 2], [2, 2]], tasks=[2, 2, 2]), "drfh", exact=True)
+
+
+def test_a_busy_machine_decides_as_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An hour passes between any two steps."""
+    allocation = by_branch_and_bound(monkeypatch)
+    slow_clock(monkeypatch)
+    verdict = fo.audit(allocation, ["max-min"])["max-min"]
+    assert verdict.exact == 0
+    assert "by branch and bound in fractions" in verdict.statement
+
+
+def test_branch_and_bound_ends_at_the_same_step_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of its work is too little, and what branch and cut in floats says then is no exact verdict."""
+    allocation = by_branch_and_bound(monkeypatch)
+    spent = steps_spent(monkeypatch)
+    assert fo.audit(allocation, ["max-min"])["max-min"].exact == 0
+    whole = list(spent)
+    monkeypatch.setattr(branching, "_MOST_WORK", sum(whole) / 2)
+    parts = []
+    for _ in range(2):
+        spent.clear()
+        verdict = fo.audit(allocation, ["max-min"])["max-min"]
+        assert verdict.exact is None
+        assert verdict.statement.startswith("Judged in floats: ")
+        parts.append(list(spent))
+    assert parts[0] == parts[1] == whole[: len(parts[0])]
+    assert len(parts[0]) < len(whole)
 
 
 def test_what_is_too_large_to_compare_is_proved_or_said_to_be_in_floats(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ def test_any_basis_leads_to_the_optimum() -> None:
         sign = np.array([1 if less else -1 for less in at_most])
         reference = linprog([-c for c in cost], A_ub=np.array(matrix) * sign[:, None], b_ub=np.array(right) * sign, method="highs")
         try:
-            optimum = program.optimise(rng.sample(range(n + m), rng.randint(0, m)), lambda: None)
+            optimum = program.optimise(rng.sample(range(n + m), rng.randint(0, m)), lambda _: None)
         except (InfeasibleError, UnboundedError) as error:
             assert reference.status in (2, 3, 4)
             found["infeasible" if isinstance(error, InfeasibleError) else "unbounded"] += 1
@@ -55,14 +55,14 @@ def test_beale_does_not_cycle() -> None:
     rows = [[fmpq(1, 4), -60, fmpq(-1, 25), 9], [fmpq(1, 2), -90, fmpq(-1, 50), 3], [0, 0, 1, 0]]
     columns = [[(i, (fmpq(rows[i][j]) * 100).p) for i in range(3) if rows[i][j] != 0] for j in range(4)]
     program = RationalProgram(columns, [fmpq(0), fmpq(0), fmpq(100)], [True] * 3, [fmpq(3, 4), fmpq(-150), fmpq(1, 50), fmpq(-6)])
-    optimum = program.optimise([4, 5, 6], lambda: None)
+    optimum = program.optimise([4, 5, 6], lambda _: None)
     assert sum((y * b for y, b in zip(optimum.prices, [0, 0, 100], strict=True)), fmpq(0)) == fmpq(1, 20)
 
 
 def test_the_caller_can_stop_it() -> None:
     """Before every pivot it asks."""
 
-    def stop() -> None:
+    def stop(_: float) -> None:
         raise TimeoutError
 
     program = RationalProgram([[(0, fmpz(1))]], [fmpq(1)], [True], [fmpq(1)])
