@@ -8,12 +8,19 @@ Of whole tasks the parts p of promises are not unique: of three GPUs, two queues
 A part of y is  p = min(amount, most) / b,  with the unit b and the most of the promise in divisible tasks. Every part k of the filling
 obeys  U[n](x[k]) <= U[n](y).  In the surplus the amounts of the completion count on all servers, and are at least p b.
 
-The sorted parts are found by the search of `fairopt.solvers.via_highs.whole_tree`, with parts of promises in place of stop times of users.
+Three searches of `fairopt.solvers.via_highs.whole_tree` follow each other:
+
+=====================  =========================================================================================================
+`Filling`              the stages alone: the answer, where every guarantee is met as far as its users have tasks
+``_BestParts``         else the best sorted parts, with parts of promises in place of stop times of users, and their completion y
+``_WithinCompletion``  the filling again, each part within y; it goes on from the columns and rows of ``_BestParts``
+=====================  =========================================================================================================
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,7 +29,7 @@ from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tolerances import FITS
 from fairopt.program import Program, Solution, TreeFilling
 from fairopt.program.guarantees import caps
-from fairopt.program.promises import counted, groups_of, in_doubt
+from fairopt.program.promises import Promise, counted, groups_of, in_doubt
 from fairopt.program.tree_filling import Part
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.via_highs.rows import Maker, by_highs
@@ -50,56 +57,104 @@ def solve_whole_guarantees(program: Program, goal: TreeFilling, deadline: Deadli
     found = first.solve()
     if not in_doubt(program, goal, found.x):
         return found
+    last: _BestParts | _WithinCompletion
     try:
-        keeping = _Keeping(first, deadline, branch_and_cut)
+        last = best = _BestParts(first, deadline, branch_and_cut)
     except NoSolution:
         if deadline.left == 0.0:
             raise deadline.passed(first.best_known()) from None
         raise
-    kept = found if keeping.has_best_parts(found.x) else keeping.solve()
-    runs, iterations = first.runs + keeping.runs, first.iterations + keeping.iterations
-    return replace(kept, programs_solved=max(runs, 1), iterations=iterations)
+    if not best.are_those_of(found.x):
+        last = _WithinCompletion(best)
+        found = last.solve()
+    return replace(found, programs_solved=max(first.runs + last.runs, 1), iterations=first.iterations + last.iterations)
 
 
-class _Keeping(Filling):
-    """A filling whose parts leave room for a completion with the best sorted parts of promises.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Promised:
+    """What is promised, and the parts of it.
 
     Attributes
     ----------
+    promises : sequence of Promise
+    units, most : sequences of float
+        The amount of a part of 1, and the largest amount that counts.
+    """
+
+    program: Program
+    goal: TreeFilling
+    promises: Sequence[Promise]
+    units: Sequence[float]
+    most: Sequence[float]
+
+    @classmethod
+    def of(cls, program: Program, goal: TreeFilling, deadline: Deadline) -> _Promised:
+        """Return the promises of a tree, with units and the most in divisible tasks."""
+        return cls(program, goal, *promised_alone(replace(program, integral=False), goal, SETTINGS.rounded_down, deadline))
+
+    def most_part(self, k: int) -> float:
+        """Return the most that the part of a promise counts."""
+        return float(self.most[k] / self.units[k]) if self.units[k] > 0 else 0.0
+
+    def least_part(self, k: int) -> float:
+        """Return the smallest part of a promise that is not 0: that of one task."""
+        of_a_task = [float(values.min()) for _, values, _ in groups_of(self.program, self.goal, self.promises[k]) if values.size]
+        return min(*of_a_task, float(self.most[k]), np.inf) / float(self.units[k])
+
+    def parts_at(self, x: FloatArray) -> FloatArray:
+        """Return the part of each promise at x, (promises,)."""
+        held = [counted(self.program, self.goal, promise, x) for promise in self.promises]
+        return np.array([min(h / u, self.most_part(k)) if u > 0 else 0.0 for k, (h, u) in enumerate(zip(held, self.units, strict=True))])
+
+    def by_depth(self) -> list[IntArray]:
+        """Return the promises of each depth that count something, the outermost first."""
+        depths = sorted({promise.above for promise in self.promises})
+        return [
+            np.array([k for k, each in enumerate(self.promises) if each.above == above and self.most_part(k) > 0], np.int64)
+            for above in depths
+        ]
+
+    def counts_alike(self) -> bool:
+        """Does every promise count the same on all servers as on its own?"""
+        for promise in self.promises:
+            there, everywhere = (list(groups_of(self.program, self.goal, promise, each)) for each in (False, True))
+            for (columns, values, _), (all_columns, all_values, _) in zip(there, everywhere, strict=True):
+                if columns.size != all_columns.size or not (values == all_values).all():
+                    return False
+        return True
+
+
+class _BestParts(Filling):
+    """The search for the best sorted parts of promises.
+
+    Attributes
+    ----------
+    completions : list of int array (pairs,)
+        The columns of the tasks y; a second one counts on all servers, for the surplus, where that is not the same.
     part_of : list of int
         The column of the part of each promise.
-    best_parts : list of (int array, array)
+    sorted_parts : list of (int array, array)
         Of each depth its promises, and their parts in ascending order.
     """
 
     def __init__(self, first: Filling, deadline: Deadline, branch_and_cut: Maker) -> None:
-        program, goal = first.program, first.goal
-        super().__init__(program, goal, deadline, branch_and_cut)
-        self.first, self.looking = first, True
-        self.promises, self.units, self.most = promised_alone(replace(program, integral=False), goal, SETTINGS.rounded_down, deadline)
-        self.completions = [self._tasks()]
-        self.part_of = [self.rows.column(self._most_part(k)) for k in range(len(self.promises))]
+        super().__init__(first.program, first.goal, deadline, branch_and_cut, first.rounded_down)
+        self.first = first
+        self.promised = _Promised.of(self.program, self.goal, deadline)
+        self.completions = [self._completion()]
+        self.part_of = [self.rows.column(self.promised.most_part(k)) for k in range(len(self.promised.promises))]
         self._count(self.completions[0], everywhere=False)
-        self.best_parts: list[tuple[IntArray, FloatArray]] = []
-        for above in sorted({promise.above for promise in self.promises}):
-            members = np.array([k for k, each in enumerate(self.promises) if each.above == above and self._most_part(k) > 0], np.int64)
-            model = PartModel(_NOTHING, np.zeros(0, bool), members, self.completions[0], {int(k): {self.part_of[k]: 1.0} for k in members})
-            self.parts = [model]
-            self._fill(model, 0)
-            self.best_parts.append((members, np.sort(self._times(0)[members])))
-        if not self._counts_alike():
-            self.completions.append(self._tasks())
+        self.sorted_parts = [(members, self._sorted(members)) for members in self.promised.by_depth()]
+        if not self.promised.counts_alike():
+            self.completions.append(self._completion())
             self._count(self.completions[1], everywhere=True)
-        self.parts, self.known, self.looking = [], [], False
 
-    def has_best_parts(self, x: FloatArray) -> bool:
+    def are_those_of(self, x: FloatArray) -> bool:
         """Are the sorted parts at x, (pairs,), the best ones?"""
-        parts = self._parts_at(x)
-        return all((np.sort(parts[members]) >= best * (1 - SETTINGS.told_apart)).all() for members, best in self.best_parts)
+        parts = self.promised.parts_at(x)
+        return all((np.sort(parts[members]) >= best * (1 - SETTINGS.told_apart)).all() for members, best in self.sorted_parts)
 
-    # Completions ------------------------------------------------------------------------------------------------------------------
-
-    def _tasks(self) -> IntArray:
+    def _completion(self) -> IntArray:
         """Add whole tasks within the limits, and within what counts of users who rise for a guarantee alone; return their columns."""
         tasks = np.full(self.program.n_pairs, -1, np.int64)
         some = np.flatnonzero(self.largest > 0)
@@ -109,7 +164,7 @@ class _Keeping(Filling):
         for row in np.flatnonzero(limits.bounds > 0).tolist():
             if entries := self._entries(limits.matrix, row, model, float(limits.bounds[row])):
                 self.rows.row(entries, upper=1.0)
-        for columns, values, most in caps(self.program, self.goal, self.promises):
+        for columns, values, most in caps(self.program, self.goal, self.promised.promises):
             entries = {int(tasks[c]): float(v) for c, v in zip(columns, values, strict=True) if tasks[c] >= 0}
             if entries:
                 self.rows.row(entries, upper=float(most) * (1 + FITS))
@@ -117,8 +172,8 @@ class _Keeping(Filling):
 
     def _count(self, tasks: IntArray, *, everywhere: bool) -> None:
         """Add what tasks hold of each promise, each group up to its guarantee: at least its part."""
-        for k, (promise, unit) in enumerate(zip(self.promises, self.units, strict=True)):
-            if not self._most_part(k) > 0:
+        for k, (promise, unit) in enumerate(zip(self.promised.promises, self.promised.units, strict=True)):
+            if not self.promised.most_part(k) > 0:
                 continue
             entries = {self.part_of[k]: -1.0}
             for columns, values, guarantee in groups_of(self.program, self.goal, promise, everywhere):
@@ -128,53 +183,50 @@ class _Keeping(Filling):
                 entries[held] = float(guarantee / unit)
             self.rows.row(entries, lower=0.0)
 
-    def _counts_alike(self) -> bool:
-        """Does every promise count the same on all servers as on its own?"""
-        for promise in self.promises:
-            there, everywhere = (list(groups_of(self.program, self.goal, promise, each)) for each in (False, True))
-            for (columns, values, _), (all_columns, all_values, _) in zip(there, everywhere, strict=True):
-                if columns.size != all_columns.size or not (values == all_values).all():
-                    return False
-        return True
+    def _sorted(self, members: IntArray) -> FloatArray:
+        """Search the parts of the promises of one depth, those of the depths above kept; return them in ascending order."""
+        parts = {int(k): {self.part_of[k]: 1.0} for k in members}
+        model = PartModel(_NOTHING, np.zeros(0, bool), members, self.completions[0], parts)
+        self.parts = [model]
+        self._fill(model, 0)
+        return np.sort(self._times(0)[members])
 
-    def _most_part(self, k: int) -> float:
-        """Return the most that the part of a promise counts."""
-        return float(self.most[k] / self.units[k]) if self.units[k] > 0 else 0.0
-
-    def _parts_at(self, x: FloatArray) -> FloatArray:
-        """Return the part of each promise at x, (promises,)."""
-        held = [counted(self.program, self.goal, promise, x) for promise in self.promises]
-        return np.array([min(h / u, self._most_part(k)) if u > 0 else 0.0 for k, (h, u) in enumerate(zip(held, self.units, strict=True))])
-
-    # The search, of parts of promises while these are looked for --------------------------------------------------------------------
+    # What the search of `Filling` asks for, of promises in place of users --------------------------------------------------------------
 
     def _times(self, number: int) -> FloatArray:
-        return self._parts_at(self.known[0]) if self.looking else super()._times(number)
+        return self.promised.parts_at(self.known[0])
 
     def _highest(self, model: PartModel) -> float:
-        return max(self._most_part(int(k)) for k in model.members) if self.looking else super()._highest(model)
+        return max(self.promised.most_part(int(k)) for k in model.members)
 
     def _least(self, model: PartModel) -> FloatArray:
-        """Return the smallest part of each promise that is not 0: that of one task."""
-        if not self.looking:
-            return super()._least(model)
-        least = np.full(len(self.promises), np.inf)
+        least = np.full(len(self.promised.promises), np.inf)
         for k in model.members.tolist():
-            of_a_task = [float(values.min()) for _, values, _ in groups_of(self.program, self.goal, self.promises[k]) if values.size]
-            least[k] = min(*of_a_task, float(self.most[k]), np.inf) / self.units[k]
+            least[k] = self.promised.least_part(k)
         return least
 
     def best_known(self) -> dict[str, object]:
-        return self.first.best_known() if self.looking or not self.parts else super().best_known()
+        """Return what the first filling found: a completion is no allocation."""
+        return self.first.best_known()
+
+
+class _WithinCompletion(Filling):
+    """The filling of a tree in which nobody has more than in a completion with the best sorted parts."""
+
+    def __init__(self, best: _BestParts) -> None:
+        super().__init__(best.program, best.goal, best.deadline, rounded_down=best.rounded_down)
+        self.first, self.completions = best.first, best.completions
+        self.rows, self.gap, self.runs, self.iterations = best.rows, best.gap, best.runs, best.iterations
+
+    def best_known(self) -> dict[str, object]:
+        return super().best_known() if self.parts else self.first.best_known()
 
     def _add(self, part: Part) -> PartModel:
         """Add a part, in which nobody has more than in its completion."""
         model = super()._add(part)
-        self._within(model, self.completions[0 if part.guarantees else -1])
-        return model
-
-    def _within(self, model: PartModel, completion: IntArray) -> None:
+        completion = self.completions[0 if part.guarantees else -1]
         for n in range(len(self.program.users)):
             if has := self._worths(n, model, 1.0):
                 mine = np.flatnonzero((self.program.pair_users == n) & (completion >= 0))
                 self.rows.row(has | {int(completion[p]): -float(self.worth[p]) for p in mine}, upper=0.0)
+        return model

@@ -41,7 +41,7 @@ from fairopt.solvers.via_highs.rows import Maker, Rows, by_highs
 from fairopt.solvers.via_highs.settings import SETTINGS
 from fairopt.solvers.via_highs.tree import solve_filling
 
-__all__ = ["Filling", "PartModel", "solve_whole_tree"]
+__all__ = ["Filling", "PartModel", "RoundedDown", "solve_whole_tree"]
 
 log = logging.getLogger(__name__)
 
@@ -71,10 +71,43 @@ class PartModel:
     exceptions: list[dict[int, int]] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RoundedDown:
+    """The filling of a tree in divisible tasks, rounded down: ``tasks`` that fit, (pairs,), and a bound of the first stop time."""
+
+    tasks: FloatArray
+    first_time: float = np.inf
+
+    @classmethod
+    def of(cls, program: Program, goal: TreeFilling, deadline: Deadline) -> RoundedDown:
+        """Fill the tree; no tasks and no bound where that is not known, or may break a rule."""
+        nothing, largest = cls(np.zeros(program.n_pairs)), program.largest()
+        if not program.down_closed:
+            return nothing
+        try:
+            divisible = solve_filling(replace(program, integral=False), goal, SETTINGS.rounded_down, deadline)
+        except NoSolution:
+            if deadline.left == 0.0:
+                raise
+            return nothing
+        tasks = np.floor(divisible.x * (1 + FITS) + FITS)
+        if not ((largest * (1 + FITS) + FITS >= 1) == (largest > 0)).all():  # whole tasks are shared among fewer users, who may have more
+            return cls(tasks)
+        times = [stage.value for stage in divisible.stages if stage.part == 0 and stage.users.size]
+        return cls(tasks, min(times, default=np.inf) * (1 + SETTINGS.rounded_down))
+
+
 class Filling:
     """The model of all parts so far, and the best tasks known."""
 
-    def __init__(self, program: Program, goal: TreeFilling, deadline: Deadline, branch_and_cut: Maker = by_highs) -> None:
+    def __init__(
+        self,
+        program: Program,
+        goal: TreeFilling,
+        deadline: Deadline,
+        branch_and_cut: Maker = by_highs,
+        rounded_down: RoundedDown | None = None,
+    ) -> None:
         self.program, self.goal, self.deadline = program, goal, deadline
         self.limits = program.limits
         self.largest = np.floor(program.largest() * (1 + FITS) + FITS)
@@ -87,19 +120,7 @@ class Filling:
         self.best = self.point = np.zeros(program.n_pairs)  # the tasks, and all columns of the last program
         self.known: list[FloatArray] = []
         self.gap, self.iterations, self.runs, self.bound = 0.0, 0, 0, 0.0
-        self.rounded = np.zeros(program.n_pairs)
-        self.divisible = np.inf  # the smallest stop time of divisible tasks in the first part
-        if not program.down_closed:  # divisible tasks rounded down may break a rule
-            return
-        try:
-            divisible = solve_filling(replace(program, integral=False), goal, SETTINGS.rounded_down, deadline)
-            self.rounded = np.floor(divisible.x * (1 + FITS) + FITS)
-            if ((self.largest > 0) == (program.largest() > 0)).all():  # else whole tasks are shared among fewer users, who may have more
-                times = [stage.value for stage in divisible.stages if stage.part == 0 and stage.users.size]
-                self.divisible = min(times, default=np.inf) * (1 + SETTINGS.rounded_down)
-        except NoSolution:
-            if deadline.left == 0.0:
-                raise
+        self.rounded_down = rounded_down or RoundedDown.of(program, goal, deadline)
 
     def solve(self) -> Solution:
         """Fill part after part."""
@@ -238,13 +259,13 @@ class Filling:
         if not self.program.down_closed and not self.runs:  # nothing may break a rule, and nothing is known that does not
             return {}
         if self.program.down_closed and (len(self.parts) < len(self.goal.parts) or not self.parts[-1].levels):
-            tasks = self.rounded
+            tasks = self.rounded_down.tasks
         unit = self.unit / self._clock(first.part)
         has = self.program.per_user(self.worth * np.minimum(tasks, self.largest))
         own = np.minimum(has, self.program.per_user(self.worth * self.known[0])) if first.levels else np.zeros(has.size)
         times = stop_times(self.goal, first.part, first.rising, own)[first.members]
         value = float(times.min(initial=np.inf)) * self.unit if times.size else 0.0
-        bound = min((first.levels[0] if first.levels else self._highest(first)) * unit, self.divisible)
+        bound = min((first.levels[0] if first.levels else self._highest(first)) * unit, self.rounded_down.first_time)
         return {"tasks": tasks.copy(), "value": min(value, bound), "bound": bound}
 
     # Stop times ------------------------------------------------------------------------------------------------------------------
