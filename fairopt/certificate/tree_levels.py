@@ -35,6 +35,7 @@ from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import FITS, NOTHING
 from fairopt.program import LimitKind, Limits, Program, Solution, Stage, TreeFilling
 from fairopt.program.share_limits import ShareLimits, during
+from fairopt.program.tree_filling import Part
 from fairopt.program.undisturbed import Undisturbed, stop_times
 
 __all__ = ["tree_gaps"]
@@ -45,87 +46,155 @@ _PART_OF_ALONE = 1e-3  # part of what a user could have alone: residuals of user
 
 def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[float, float]:
     """Return the worst optimality and fairness residuals over all levels of all parts, and of what the answer says of guarantees."""
-    optimality, fairness, undisturbed = _filling_gaps(program, goal, solution)
-    return max(optimality, promised_gap(program, goal, solution, undisturbed, _filling_gaps)), fairness
+    optimality, fairness, undisturbed = _gaps_within_floors(program, goal, solution)
+    return max(optimality, promised_gap(program, goal, solution, undisturbed, _gaps_within_floors)), fairness
 
 
-def _filling_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[float, float, Undisturbed]:
+def _gaps_within_floors(program: Program, goal: TreeFilling, solution: Solution) -> tuple[float, float, Undisturbed]:
     """Return the residuals of a filling that keeps the floors that it has, and which nodes are undisturbed in it."""
-    undisturbed = Undisturbed.before(goal.tree)
-    refused = (*_NEVER, undisturbed)
-    per_level = program.utilities
-    most = program.per_user(program.largest() * per_level)
-    if len(solution.parts) != len(goal.parts) or len(solution.extra_bounds) not in (0, len(goal.parts)):
-        return refused
-    optimality = fairness = 0.0
-    promised = solution.promised if solution.promised is not None and solution.promised.promises else None
-    completions = None if promised is None else [CompletionProofs(program, goal, promised, everywhere) for everywhere in (False, True)]
-    final = program.per_user(solution.x * per_level)
-    size = np.maximum(final, np.where(final <= NOTHING * most, _PART_OF_ALONE * most, 0.0))
-    shares, known, rows, ruled = goal.nothing(), None, len(program.limits), not program.down_closed
-    if ruled:  # a share may be 0, and terms cancel: residuals are relative to the largest share
-        size = np.full(size.size, float(final.max(initial=0.0)) or float(most.max(initial=0.0)))
-    for number, part in enumerate(goal.parts):
-        x = solution.parts[number]
-        optimality = max(
-            optimality, raised_gap(program, part, solution.bounds_of_part(number), solution.raised.get(number, ()), shares.users)
-        )
-        of_part = during(program, part, solution.bounds_of_part(number))
+    parts = len(goal.parts)
+    if len(solution.parts) == parts and len(solution.extra_bounds) in (0, parts):
+        proof = _Filling(program, goal, solution)
+        try:
+            return proof.gaps()
+        except _NoFilling:
+            pass
+    return *_NEVER, Undisturbed.before(goal.tree)
+
+
+class _NoFilling(Exception):
+    """The stages of an answer are not those of a filling: no residual measures that."""
+
+
+class _Filling:
+    """The proof of a filling, part after part.
+
+    Attributes
+    ----------
+    size : array (users,)
+        Residuals of a user are relative to it, or to its share where that is more.
+    completions : list of CompletionProofs, or None
+        Proofs of levels with floors: where guarantees are met, and in the surplus. None without floors.
+    shares : Shares
+        Of the course, at the end of the last part.
+    undisturbed : Undisturbed
+    known : LevelProofs or None
+        Of the last part, where their consequences hold in later parts.
+    optimality, fairness : float
+        The worst residuals so far.
+    """
+
+    def __init__(self, program: Program, goal: TreeFilling, solution: Solution) -> None:
+        self.program, self.goal, self.solution = program, goal, solution
+        self.ruled = not program.down_closed
+        self.most = program.per_user(program.largest() * program.utilities)
+        self.final = program.per_user(solution.x * program.utilities)
+        self.size = np.maximum(self.final, np.where(self.final <= NOTHING * self.most, _PART_OF_ALONE * self.most, 0.0))
+        if self.ruled:  # a share may be 0, and terms cancel: residuals are relative to the largest share
+            self.size = np.full(self.size.size, float(self.final.max(initial=0.0)) or float(self.most.max(initial=0.0)))
+        self.floors = solution.promised if solution.promised is not None and solution.promised.promises else None
+        self.completions = None if self.floors is None else [CompletionProofs(program, goal, self.floors, each) for each in (False, True)]
+        self.shares, self.undisturbed = goal.nothing(), Undisturbed.before(goal.tree)
+        self.known: LevelProofs | None = None
+        self.optimality = self.fairness = 0.0
+
+    def gaps(self) -> tuple[float, float, Undisturbed]:
+        """Return the worst residuals, and which nodes are undisturbed.
+
+        Raises
+        ------
+        _NoFilling
+        """
+        for number in range(len(self.goal.parts)):
+            self._part(number)
+        final = self.final
+        if self.ruled:  # who rises in the surplus has its share on the course at last
+            risen = np.any([part.users & (not part.guarantees) for part in self.goal.parts], axis=0)
+            final = np.where(risen, final, np.minimum(final, self.shares.users))
+        self._note(_distance(final, self.shares.users, self.size))
+        return self.optimality, self.fairness, self.undisturbed
+
+    def _note(self, optimality: float, fairness: float = 0.0) -> None:
+        self.optimality, self.fairness = max(self.optimality, optimality), max(self.fairness, fairness)
+
+    def _part(self, number: int) -> None:
+        """Prove the levels of a part, and that its point is feasible and has the shares of the course."""
+        program, part, x = self.program, self.goal.parts[number], self.solution.parts[number]
+        bounds = self.solution.bounds_of_part(number)
+        self._note(raised_gap(program, part, bounds, self.solution.raised.get(number, ()), self.shares.users))
+        of_part = during(program, part, bounds)
         on_shares = ShareLimits.of(of_part)
-        able = program.per_user(of_part.largest() * per_level) > 0
-        way = Course(goal, part, shares, able, on_shares)
-        levels = program.per_user(x * per_level)
-        proofs = RuledProofs(of_part, per_level) if ruled else LevelProofs(of_part, per_level, x, levels, np.zeros(levels.size))
-        if known is not None and isinstance(proofs, LevelProofs):
-            proofs.inherit_bounds(known, rows)
-        stages = [stage for stage in solution.stages if stage.part == number]
+        able = program.per_user(of_part.largest() * program.utilities) > 0
+        way = Course(self.goal, part, self.shares, able, on_shares)
+        levels = program.per_user(x * program.utilities)
+        proofs = self._proofs(of_part, x, levels)
+        stages = [stage for stage in self.solution.stages if stage.part == number]
         for stage in stages:
-            rising = way.rising[stage.users]
-            if (
-                stage.users.size and stage.value <= way.t and not rising.all()
-            ):  # in fractions a user at a full limit stops at time 0; here it never rises
-                if not rising.any():
-                    continue
-                stage = replace(stage, users=stage.users[rising])
-            change = way.change()
-            late = NOTHING * max(change, way.t) if np.isfinite(change) else 0.0
-            if not way.t <= stage.value * (1 + NOTHING) or stage.value > change + late or not way.rising[stage.users].all():
-                return refused
-            if stage.floors:
-                if completions is None:
-                    return refused
-                target = way.at(stage.value).users
-                missing, rise = completions[not part.guarantees].of(stage, way.rising, target, way.rate, np.maximum(target, size))
-                optimality, fairness = max(optimality, missing), max(fairness, rise)
-            elif stage.prices is None:
-                full = on_shares.left(way.at(stage.value).users) <= FITS * on_shares.bounds
-                if stage.value < change - late or not on_shares.users_of(full)[stage.users].all():
-                    return refused
-            else:
-                missing, rise = _level(proofs, way, stage, size)
-                optimality, fairness = max(optimality, missing), max(fairness, rise)
-            way.stop(stage.value, stage.users)
+            self._stage(stage, part, way, proofs, on_shares)
         if way.rising.any():
-            return refused
-        shares = way.shares
-        if part.guarantees and not ruled:
-            undisturbed = undisturbed.after(part, on_shares, shares.users, stop_times(stages, able.size), able, FITS)
-        ends_phase = number + 1 == len(goal.parts) or part.guarantees != goal.parts[number + 1].guarantees  # of guarantees, or the surplus
-        if promised is not None and completions is not None and ends_phase:
-            if len(promised.points) != len(completions):
-                return refused
-            point = promised.points[not part.guarantees]
-            optimality = max(optimality, completions[not part.guarantees].witness(x, point, shares.users, np.maximum(shares.users, size)))
-        closed = bool(((of_part.largest() <= 0) & (program.largest() > 0)).any())  # pairs, by an extra limit of 0, without a price
-        without = not any(stage.prices is not None and not stage.floors and stage.prices[rows:].any() for stage in stages)
-        if isinstance(proofs, LevelProofs) and not closed and without:
-            known = proofs
-        reached = np.minimum(levels, shares.users) if ruled else levels  # rules may force a user to have more
-        optimality = max(optimality, _excess(of_part.limits, x), float(-x.min(initial=0.0)), _distance(reached, shares.users, size))
-    if ruled:  # who rises in the surplus has its share on the course at last
-        risen = np.any([part.users & (not part.guarantees) for part in goal.parts], axis=0)
-        final = np.where(risen, final, np.minimum(final, shares.users))
-    return max(optimality, _distance(final, shares.users, size)), fairness, undisturbed
+            raise _NoFilling
+        self.shares = way.shares
+        if part.guarantees and not self.ruled:
+            times = stop_times(stages, able.size)
+            self.undisturbed = self.undisturbed.after(part, on_shares, self.shares.users, times, able, FITS)
+        self._completion(number, x)
+        self._know(of_part, proofs, stages)
+        reached = np.minimum(levels, self.shares.users) if self.ruled else levels  # rules may force a user to have more
+        for gap in (_excess(of_part.limits, x), float(-x.min(initial=0.0)), _distance(reached, self.shares.users, self.size)):
+            self._note(gap)
+
+    def _proofs(self, of_part: Program, x: FloatArray, levels: FloatArray) -> LevelProofs | RuledProofs:
+        """Return the proofs of the levels of a part, which ends at x."""
+        if self.ruled:
+            return RuledProofs(of_part, self.program.utilities)
+        proofs = LevelProofs(of_part, self.program.utilities, x, levels, np.zeros(levels.size))
+        if self.known is not None:
+            proofs.inherit_bounds(self.known, len(self.program.limits))
+        return proofs
+
+    def _stage(self, stage: Stage, part: Part, way: Course, proofs: LevelProofs | RuledProofs, on_shares: ShareLimits) -> None:
+        """Prove a stage, by prices of completions, by prices, or by limits on shares that are full; then go on to it."""
+        rising = way.rising[stage.users]
+        if stage.users.size and stage.value <= way.t and not rising.all():  # who is at a full limit never rises here: in fractions
+            if not rising.any():  # it stops at time 0
+                return
+            stage = replace(stage, users=stage.users[rising])
+        change = way.change()
+        late = NOTHING * max(change, way.t) if np.isfinite(change) else 0.0
+        if not way.t <= stage.value * (1 + NOTHING) or stage.value > change + late or not way.rising[stage.users].all():
+            raise _NoFilling
+        if stage.floors:
+            if self.completions is None:
+                raise _NoFilling
+            target = way.at(stage.value).users
+            self._note(*self.completions[not part.guarantees].of(stage, way.rising, target, way.rate, np.maximum(target, self.size)))
+        elif stage.prices is not None:
+            self._note(*_level(proofs, way, stage, self.size))
+        else:
+            full = on_shares.left(way.at(stage.value).users) <= FITS * on_shares.bounds
+            if stage.value < change - late or not on_shares.users_of(full)[stage.users].all():
+                raise _NoFilling
+        way.stop(stage.value, stage.users)
+
+    def _completion(self, number: int, x: FloatArray) -> None:
+        """Check the completion at the end of the last part in which guarantees are met, and at the end of the surplus."""
+        parts = self.goal.parts
+        goes_on = number + 1 < len(parts) and parts[number].guarantees == parts[number + 1].guarantees
+        if self.floors is None or self.completions is None or goes_on:
+            return
+        if len(self.floors.points) != len(self.completions):
+            raise _NoFilling
+        which = not parts[number].guarantees
+        size = np.maximum(self.shares.users, self.size)
+        self._note(self.completions[which].witness(x, self.floors.points[which], self.shares.users, size))
+
+    def _know(self, of_part: Program, proofs: LevelProofs | RuledProofs, stages: list[Stage]) -> None:
+        """Keep the proofs for later parts, if no extra limit had a price or closed a pair."""
+        rows = len(self.program.limits)
+        closed = ((of_part.largest() <= 0) & (self.program.largest() > 0)).any()  # by an extra limit of 0, without a price
+        priced = any(stage.prices is not None and not stage.floors and stage.prices[rows:].any() for stage in stages)
+        if isinstance(proofs, LevelProofs) and not closed and not priced:
+            self.known = proofs
 
 
 def _level(proofs: LevelProofs | RuledProofs, way: Course, stage: Stage, least: FloatArray) -> tuple[float, float]:
