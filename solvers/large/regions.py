@@ -17,7 +17,7 @@ starts again, with the regions of the levels so far as expectations.
 Where many users of a large region may run nearly everywhere, its path is one of groups of them (`level_groups`), if that proves the level.
 
 Caps are expected, too: users whose cap is clearly below the level that is expected are settled there at once, as each cap that a path
-passes costs it steps; if the level is lower, it is solved again without.
+passes costs it steps; if the level is lower, it is solved again without. These users are in groups like others who are settled.
 """
 
 from __future__ import annotations
@@ -282,13 +282,16 @@ class _Regions:
 
     def _climbed_by_groups(self, pairs: Pairs, face: Face, from_last: bool) -> tuple[LevelPath, LevelResult] | None:
         """Return the path of these users, and the end that a path of groups of them proves; None where it proves none."""
-        groups = LevelGroups.of(pairs.scaled, face, self.group[self.faces.user])
+        whole = LevelPath.on(face, pairs)
+        path = self._without_low_caps(whole)
+        groups = LevelGroups.of(pairs.scaled, replace(face, course=path.course), self.group[self.faces.user])
         self.groups = None
         if groups is None:
             return None
         few = self._path(lay_out(groups.program, NUMPY), groups.face_of_groups, from_last)
-        whole = LevelPath.on(face, pairs)
-        end = groups.spread(few, self._end(few), whole)
+        end = groups.spread(few, self._climb(few), path)
+        if not self._had_low_caps(whole, path, end):
+            return self._climbed_by_groups(pairs, face, from_last)
         proves = not end.path.rising.any() or end.path.proves_all(end.reached, self.enough)
         log.info(
             "%d groups of %d users: error %.1e%s", few.rising.size, whole.rising.size, end.reached.error, "" if proves else ", no proof"
@@ -300,16 +303,24 @@ class _Regions:
 
     def _end(self, whole: LevelPath) -> LevelResult:
         """Follow a path, without those whose caps are expected to be lower."""
+        path = self._without_low_caps(whole)
+        end = self._climb(path)
+        return end if self._had_low_caps(whole, path, end) else self._climb(whole)
+
+    def _without_low_caps(self, whole: LevelPath) -> LevelPath:
+        """Return a path without those whose caps are expected to be lower than its level; one that starts amid even slices as it is."""
         expected = max(self.level, self.regions[0].level / self.unit) if self.regions else self.level
-        if self.expects_caps and expected > 0:
-            path = whole.without(whole.capped(SETTINGS.below * expected))
-            if path.rising.any():
-                end = self._climb(path)
-                early = whole.rising & ~path.rising
-                if (path.course.start[early] <= whole.course.at(end.reached.level)[early]).all():
-                    return end
-                self.expects_caps = False
-        return self._climb(whole)
+        if whole.face is None or not self.expects_caps or self.level <= 0:
+            return whole
+        path = whole.without(whole.capped(SETTINGS.below * expected))
+        return path if path.rising.any() else whole
+
+    def _had_low_caps(self, whole: LevelPath, path: LevelPath, end: LevelResult) -> bool:
+        """Were the caps low of those whom a path was followed without? If not, no caps are expected to be low from now on."""
+        early = whole.rising & ~path.rising
+        low = bool((path.course.start[early] <= whole.course.at(end.reached.level)[early]).all())
+        self.expects_caps &= low
+        return low
 
     def _climb(self, path: LevelPath) -> LevelResult:
         end = solve_level(path, self.enough, self.deadline, final_levels(self.scaled.program, ()))  # none is before all are placed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from fairopt.certificate import certify
 from fairopt.instance import BoolArray
 from fairopt.program import Leximin, Program, Solution
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.interior_point.path import Face, LevelPath, solve_level
+from fairopt.solvers.interior_point.path import Face, LevelPath, LevelResult, solve_level
 from fairopt.solvers.large import level_groups, regions
 from fairopt.solvers.large.level_groups import LevelGroups
 from fairopt.solvers.large.regions import solve_in_regions
@@ -120,3 +121,40 @@ def test_levels_by_groups_are_the_leximin(seed: int, caplog: pytest.LogCaptureFi
     assert found is not None
     assert certify(program, found).worst < 1e-8
     np.testing.assert_allclose(program.per_user(found.x), program.per_user(exact.x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("part", [0.6, 0.94])
+def test_users_whose_caps_are_expected_to_be_low_are_in_groups(part: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every third of 24 users who may run everywhere has a limit on its tasks, at this part of the level without limits.
+
+    CPU alone is short. Four users of two small servers stop first. With C the CPU of the others, t times the sum of the CPU that a unit of
+    level takes is C, by hand, where limited users count at their caps.
+    """
+    rng = np.random.default_rng(7)
+    demands = np.column_stack([rng.uniform(0.5, 2, 28), rng.uniform(0.01, 0.02, 28)])
+    capacities = np.column_stack([np.append([1.0, 1.0], rng.uniform(5, 9, 10)), np.full(12, 100.0)])
+    eligibility = np.ones((28, 12), bool)
+    eligibility[24:, 2:] = False
+    cpu, share = capacities[2:, 0].sum(), demands[:24, 0] / capacities[:, 0].sum()
+    level, limits = cpu / (demands[:24, 0] / share).sum(), np.full(28, np.inf)
+    limits[:24:3] = part * level / share[::3]
+    program = fo.formulate(fo.Instance(capacities, demands, eligibility=eligibility, tasks=limits), "drfh")
+    exact = by_highs(program)
+    together, spread = np.zeros(28, bool), LevelGroups.spread
+
+    def noted(groups: LevelGroups, *given: Any) -> LevelResult:
+        together[groups.part.member[groups.is_together & ~groups.face.course.rising]] = True
+        return spread(groups, *given)
+
+    monkeypatch.setattr(LevelGroups, "spread", noted)
+    assert isinstance(program.goal, Leximin)
+    with np.errstate(all="ignore"):
+        found = solve_in_regions(program, program.goal, exact, 1e-8, NEVER)
+    assert found is not None
+    tasks = program.per_user(found.x)
+    t = (cpu - (demands[:24:3, 0] * limits[:24:3]).sum()) / (24 - 8) / capacities[:, 0].sum()
+    np.testing.assert_allclose(tasks[:24:3], limits[:24:3], rtol=1e-9)
+    np.testing.assert_allclose(np.delete(tasks[:24], np.s_[::3]), np.delete(t / share, np.s_[::3]), rtol=1e-9)
+    np.testing.assert_allclose(tasks, program.per_user(exact.x), rtol=1e-6)
+    assert together.sum() > 4
+    assert np.isfinite(limits[together]).all()

@@ -15,6 +15,7 @@ from fairopt.certificate import certify
 from fairopt.instance import FloatArray
 from fairopt.program import Leximin, Program, Solution, Stage
 from fairopt.solvers.backend import Deadline
+from fairopt.solvers.interior_point.path import LevelPath, LevelResult
 from fairopt.solvers.large import regions
 from fairopt.solvers.large.placing import place
 from fairopt.solvers.large.regions import regions_of, solve_in_regions
@@ -137,6 +138,45 @@ def test_whom_the_last_path_leaves_at_their_levels_is_not_placed_again(monkeypat
     assert placed is not None
     assert len(to_the_end) == 1
     np.testing.assert_allclose(tasks(program, again), tasks(program, placed), rtol=1e-9)
+
+
+def test_users_with_low_caps_are_settled_before_a_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Expectations are right here, so no level is solved twice, and so few steps are taken that none is followed from a bad start."""
+    early, low, had_low_caps = 0, [], regions._Regions._had_low_caps
+
+    def noted(own: Any, whole: LevelPath, path: LevelPath, end: LevelResult) -> bool:
+        nonlocal early
+        early += int((whole.rising & ~path.rising).sum())
+        low.append(had_low_caps(own, whole, path, end))
+        return low[-1]
+
+    monkeypatch.setattr(regions._Regions, "_had_low_caps", noted)
+    for seed in range(6):
+        program = fo.formulate(instance_in_zones(120, 24, 6, seed), "drfh")
+        exact = by_highs(program)
+        found = by_regions(program, exact)
+        assert found is not None
+        np.testing.assert_allclose(tasks(program, found), tasks(program, exact), rtol=1e-6)
+    assert early > 0
+    assert all(low)
+
+
+def test_caps_that_were_not_low_are_followed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rough answer whose levels are five times too high expects nearly all caps to be low: the answer is the same."""
+    low, had_low_caps = [], regions._Regions._had_low_caps
+
+    def noted(*given: Any) -> bool:
+        low.append(had_low_caps(*given))
+        return low[-1]
+
+    monkeypatch.setattr(regions._Regions, "_had_low_caps", noted)
+    for seed in range(6):
+        program = fo.formulate(instance_in_zones(120, 24, 6, seed), "drfh")
+        exact = by_highs(program)
+        found = by_regions(program, replace(exact, stages=tuple(replace(stage, value=5 * stage.value) for stage in exact.stages)))
+        assert found is not None
+        np.testing.assert_allclose(tasks(program, found), tasks(program, exact), rtol=1e-6)
+    assert not all(low)
 
 
 def test_the_servers_of_a_region_are_those_with_a_price() -> None:
