@@ -124,9 +124,10 @@ class HiGHS(Backend):
 
 
 def _whole(program: Program, _: Leximin | Total | TreeFilling, __: float, deadline: Deadline) -> Solution:
+    from fairopt.solvers.via_highs.rows import by_highs
     from fairopt.solvers.via_highs.whole import solve_whole_program
 
-    return solve_whole_program(program, deadline)
+    return solve_whole_program(program, deadline, partial(by_highs, deadline=deadline))
 
 
 def _nested(program: Program, goal: Nested, _: float, deadline: Deadline) -> Solution:
