@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +21,7 @@ from fairopt.analysis.measures import violations
 from fairopt.analysis.properties import case, pareto
 from fairopt.analysis.rerun import given
 from fairopt.cli import app
+from fairopt.processes.crew import Crew
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PAPER = EXAMPLES / "psdsf-figure-1.yaml"
@@ -414,6 +416,18 @@ def test_a_search_ends_at_the_same_step_with_any_number_of_workers(monkeypatch: 
     assert alone == again == two
     assert "until the search reached its usual number of steps (a time limit searches longer)" in alone[1][0]
     assert alone[1][3] == 4
+
+
+@pytest.mark.parametrize(("solver", "seconds"), [(None, None), ("highs", None), ("highs:cp-sat", 60.0), ("pyomo:highs", 60.0)])
+def test_whole_tasks_of_a_solver_that_counts_no_steps_have_a_minute(solver: str | None, seconds: float | None) -> None:
+    """Where the question is asked again; else branch and cut of fairopt decides."""
+    allocation = fo.solve(POOL, "drf", integral=True)
+    question = replace(allocation.question, solver=solver)  # type: ignore[type-var]  # it has one
+    asked = case.Case.of(replace(allocation, question=question), 1, 0, Crew(1, "loky", None), None)
+    assert asked.deadline(again=True).seconds == seconds
+    assert asked.deadline().seconds is None
+    assert asked.deadline(again=True).limits_work
+    assert asked.deadline().limits_work
 
 
 def test_branch_and_cut_of_a_search_ends_after_some_work(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,6 +58,7 @@ from fairopt.solvers.backend import Deadline, Work, limited_work
 __all__ = ["PATIENCE", "Answered", "Case", "as_asked", "quietly", "unanswered"]
 
 PATIENCE = 6e7  # steps of work for each search, if no time limit is given
+_COUNTING, _MINUTE = (None, "highs"), 60.0  # solvers that count steps of branch and cut, and seconds for a search by another one
 Answered: TypeAlias = tuple[FloatArray | FairoptError, float]
 """The tasks of an allocation that was made again, or its error, and the work that it took."""
 
@@ -283,10 +284,17 @@ class Case:
         complete: BoolArray = self.value >= most * (1 - self.same(FITS))
         return complete
 
-    def deadline(self) -> Deadline:
-        """Return the limit of a search that starts now: the time limit, or without one an amount of work."""
-        deadline = Deadline(self.time_limit)
-        return deadline.within(PATIENCE) if self.time_limit is None else deadline
+    def deadline(self, *, again: bool = False) -> Deadline:
+        """Return the limit of a search that starts now: the time limit, or without one an amount of work.
+
+        ``again``: of a search that asks the question of the allocation again. If its solver finds whole tasks and counts no steps, the
+        search has a minute.
+        """
+        if self.time_limit is not None:
+            return Deadline(self.time_limit)
+        question = self.allocation.question
+        counts = not (again and self.whole and isinstance(question, Optimum) and question.solver not in _COUNTING)
+        return Deadline(None if counts else _MINUTE).within(PATIENCE)
 
     @contextmanager
     def counted(self) -> Iterator[Work]:

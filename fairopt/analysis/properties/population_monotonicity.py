@@ -53,7 +53,7 @@ def check(case: Case) -> Verdict:
     leaving = _leaving(case)
     if not leaving.size:
         return holds(NAME, "Nobody can lose when another user leaves: no user below another could rise.", 0)
-    end = case.deadline()
+    end = case.deadline(again=True)
     worst: Any = 0
     tried, failed, witness = 0, "", None
     queue = leaving[: case.effort]

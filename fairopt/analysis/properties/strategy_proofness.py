@@ -138,7 +138,7 @@ class _Search:
     def __init__(self, case: Case) -> None:
         self.case = case
         self.rng = np.random.default_rng([case.seed, 0x11E])
-        self.end = case.deadline()
+        self.end = case.deadline(again=True)
         self.tried, self.failed = 0, ""
         self.found: list[tuple[Any, Lie]] = []
         self.families = Families(case)
