@@ -196,5 +196,7 @@ def grid() -> list[Cell]:
     cells += _varied(_shapes("divided time", (30, 1000, 2)), _PLAIN)
     cells += _varied(_shapes("queues", *_SMALL, *_MIDDLE), _PLAIN, _LEVELS, _CAPS)
     cells += _varied(_shapes("queues", _LARGE[0]), _PLAIN)
+    cells += _varied(_shapes("queues", (200, 20, 3), (466, 27, 3)), _QUARTER, _QUARTER | _CAPS)
+    cells += _varied(_shapes("queues", (400, 25, 3), (1000, 20, 3)), _PLAIN, _CAPS)
     cells += _varied(_shapes("rule", *_SMALL, *_MIDDLE), _PLAIN, _LEVELS)
     return cells

@@ -6,7 +6,9 @@ import copy
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
 from importlib.util import find_spec
@@ -18,7 +20,19 @@ from fairopt.errors import NoSolution, SolverUnavailable, Unsupported
 from fairopt.program import Feature, Program, Solution, Stage, TreeFilling
 from fairopt.wording import figure, plural
 
-__all__ = ["ALWAYS", "NEVER", "Backend", "Deadline", "Method", "Status", "final_levels", "named_in", "nothing_to_solve"]
+__all__ = [
+    "ALWAYS",
+    "NEVER",
+    "Backend",
+    "Deadline",
+    "Method",
+    "Status",
+    "Work",
+    "final_levels",
+    "limited_work",
+    "named_in",
+    "nothing_to_solve",
+]
 
 
 ALWAYS, NEVER = -1.0, float("inf")  # as residuals above which to polish (`Method.polish_above`)
@@ -35,10 +49,40 @@ class Status(Enum):
     FAILED = "the solver gave up"
 
 
+@dataclass(slots=True)
+class Work:
+    """Steps of work, and the most that there may be."""
+
+    most: float
+    spent: float = 0.0
+
+
+_WORK: ContextVar[tuple[Work, ...]] = ContextVar("fairopt.solvers.backend.work", default=())
+
+
+@contextmanager
+def limited_work(most: float) -> Iterator[Work]:
+    """Let the deadlines that are made inside, in this thread, share at most this work.
+
+    >>> with limited_work(10) as work:
+    ...     Deadline(None).spend(4)
+    ...     Deadline(3.0).spend(4)
+    >>> work
+    Work(most=10, spent=8.0)
+    """
+    work = Work(most)
+    before = _WORK.set((*_WORK.get(), work))
+    try:
+        yield work
+    finally:
+        _WORK.reset(before)
+
+
 class Deadline:
     """A limit that several solves share: of seconds, where a user gives one, and of work, which is the same on every machine.
 
-    Work is counted in steps of fractions (`fairopt.solvers.rational.settings`). Engines in floats count none.
+    Work is counted in steps of fractions (`fairopt.solvers.rational.settings`). Branch and cut counts it, too; other engines in floats
+    count none.
 
     >>> deadline = Deadline(None).within(10)
     >>> deadline.spend(9)
@@ -52,22 +96,33 @@ class Deadline:
     def __init__(self, seconds: float | None) -> None:
         self.seconds = seconds
         self._end = None if seconds is None else time.monotonic() + seconds
-        self._work = float("inf")
+        self._work = _WORK.get()
 
     def within(self, work: float) -> Deadline:
-        """Return the same limit of seconds, with at most this work before it."""
+        """Return the same limit, with at most this work before it."""
         limited = copy.copy(self)
-        limited._work = work
+        limited._work = (*self._work, Work(work))
         return limited
 
     def spend(self, work: float) -> None:
         """Take work from what is left."""
-        self._work -= work
+        for each in self._work:
+            each.spent += work
+
+    @property
+    def limits_work(self) -> bool:
+        """Is there a limit on work?"""
+        return any(each.most < float("inf") for each in self._work)
 
     @property
     def is_spent(self) -> bool:
         """Is no work left?"""
-        return self._work <= 0
+        return any(each.spent >= each.most for each in self._work)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds left for a solve of its own, a millisecond at least; None without a limit."""
+        return None if self._end is None else max(1e-3, self._end - time.monotonic())
 
     @property
     def left(self) -> float:
@@ -85,7 +140,7 @@ class Deadline:
         elif isinstance(value := known.get("value"), float) and isinstance(bound := known.get("bound"), float):
             found = f"; {figure(value, 6)} was reached by then, and {figure(bound, 6)} is a bound"
         if self.is_spent:
-            return NoSolution(f"no answer in fractions within the usual number of steps{found}; solve a smaller instance", known)
+            return NoSolution(f"no answer within the usual number of steps{found}; give a time limit, or solve a smaller instance", known)
         if self.seconds is None:
             return NoSolution(f"the solver was interrupted before it had an answer{found}; solve again, or use another solver", known)
         return NoSolution(f"no answer within the time limit of {self.seconds:g} s{found}; raise it or solve a smaller instance", known)

@@ -227,6 +227,16 @@ class HighsModel:
 
         self._highs.cbMipInterrupt.subscribe(check)
 
+    def end_with(self, deadline: Deadline, steps: float) -> None:
+        """End branch and cut where no work is left of a deadline, from which each check takes so many steps."""
+
+        def check(event: Any) -> None:
+            deadline.spend(steps)
+            if deadline.is_spent:
+                event.interrupt()
+
+        self._highs.cbMipInterrupt.subscribe(check)
+
     @property
     def basis(self) -> Any:
         """The basis where the last run ended; it can be given to another model of the same shape."""

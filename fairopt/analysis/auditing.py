@@ -190,13 +190,15 @@ def audit(
     effort : int
         The largest number of lies to try, and of users to remove. Each of them is one solve.
     seed : int
-        Seed of the lies. The same seed gives the same verdict with any number of workers, unless a search reaches its time limit.
+        Seed of the lies. The same seed gives the same verdict with any number of workers, unless a search reaches ``time_limit``.
     workers, backend, address
         Workers of both searches, as `fairopt.study` takes them; the default is this process alone.
     jobs : int, optional
         The former name of ``workers``.
     time_limit : float, optional
-        Seconds for each property. The default is 60 s for each search (lies, users who leave, whole tasks), and no limit for the rest.
+        Seconds for each property. By default, each search (lies, users who leave, whole tasks) ends after a number of steps, which is the
+        same on every machine and takes about a minute, and the rest has no limit. (Whole tasks of a named solver other than "highs" have
+        a minute, as that solver counts no steps.)
     done : function, optional
         Called with the name of each property once its verdict is known.
 

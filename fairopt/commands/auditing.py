@@ -78,7 +78,9 @@ def audit(
     crew: CrewOptions = CrewOptions(),
     time_limit: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", help="Time limit of the solve, and of each property. Default: one minute for each search."),
+        typer.Option(
+            metavar="SECONDS", help="Time limit of the solve, and of each property. Default: none; a search ends after its usual steps."
+        ),
     ] = None,
     changes: Changes = None,
     rules: Rules = None,

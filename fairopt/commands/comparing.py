@@ -21,10 +21,10 @@ from fairopt.commands.options import (
     Json,
     Notions,
     Output,
-    PageUsers,
     Rules,
     Schedules,
     Sharing,
+    ShownUsers,
     by_name,
     read_instance,
     words,
@@ -73,8 +73,9 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="'MEASURE > N'",
-            help="Exit with status 1 if this condition holds for one of your allocations (without any: for a schedule). Measures: regret, "
-            "level, leximin, largest, goal, condition, queue, total, envy, efficiency, share, jain. Can be repeated.",
+            help="Exit with status 1 if this condition holds for one of your allocations (without any: for a schedule). Measures: regret "
+            "(one number for any notion), level, leximin, largest, goal, condition, queue, total, envy, efficiency, share, jain. Can be "
+            "repeated.",
         ),
     ] = None,
     exact: Exact = False,
@@ -85,7 +86,7 @@ def compare(
     rules: Rules = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV: the rows of --by.")] = False,
-    page: PageUsers = PageUsers(),
+    users_shown: ShownUsers = ShownUsers(),
     output: Output = None,
     plot: Annotated[
         Path | None,
@@ -102,7 +103,7 @@ def compare(
     """
     conditions = [read_condition(text) for text in fail_if or []]
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
-    choice = page.choice(form)
+    choice = users_shown.choice(form)
     check_picture(plot_queues, "--plot-queues")
     if other is not None or what_if_:
         of_one: dict[str, object] = {
@@ -134,7 +135,7 @@ def compare(
             form=form,
             output=output,
             plot=plot,
-            everything=page.everything,
+            everything=users_shown.everything,
             choice=choice,
         )
     instance = read_instance(file, changes, rules)
@@ -173,7 +174,7 @@ def compare(
     hand_over(
         lambda: comparison.to_dict(by),
         lambda: _frame(comparison, by, form),
-        lambda width: tables.comparison_blocks(comparison, width, by, choice, everything=page.everything),
+        lambda width: tables.comparison_blocks(comparison, width, by, choice, everything=users_shown.everything),
         form,
         output,
     )

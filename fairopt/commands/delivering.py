@@ -60,15 +60,15 @@ def present(
 def hand_over(
     data: Callable[[], dict[str, Any]],
     table: Callable[[], pd.DataFrame],
-    page: Callable[[int], Iterable[Block]],
+    text: Callable[[int], Iterable[Block]],
     form: Form,
     output: Path | None,
 ) -> None:
     """Print or write a result in one of its forms: JSON, a table, or what people read, for a width of so many characters."""
     if form == "json":
         deliver(work("writing the result", lambda: as_text(data())), output)
-    elif form == "page":
-        show(page, output)
+    elif form == "text":
+        show(text, output)
     else:
         deliver(work("writing the table", lambda: rendered(named(table()) if form == "csv" else table(), form, str(output))), output)
 
@@ -133,20 +133,20 @@ def deliver(content: str | bytes, output: Path | None) -> None:
         write_files({output: content})
 
 
-def show(page: Callable[[int], Iterable[Block]], output: Path | None = None) -> None:
+def show(text: Callable[[int], Iterable[Block]], output: Path | None = None) -> None:
     """Print what people read, made for the width that there is, or write it as text of 100 columns."""
     if output is None:
         console = Console(highlight=False)
-        print_blocks(console, _blocks(page, console.width))
+        print_blocks(console, _blocks(text, console.width))
     else:
         written = Console(file=io.StringIO(), width=100, highlight=False)
-        print_blocks(written, _blocks(page, written.width))
+        print_blocks(written, _blocks(text, written.width))
         deliver(written.file.getvalue(), output)  # type: ignore[attr-defined]
 
 
-def _blocks(page: Callable[[int], Iterable[Block]], width: int) -> list[Block]:
-    """Return the blocks of a page, in the words of the command line."""
-    return work("preparing the tables", lambda: [_in_options(block) for block in page(width)])
+def _blocks(text: Callable[[int], Iterable[Block]], width: int) -> list[Block]:
+    """Return the blocks of a text, in the words of the command line."""
+    return work("preparing the tables", lambda: [_in_options(block) for block in text(width)])
 
 
 def _in_options(block: Block) -> Block:

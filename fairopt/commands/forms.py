@@ -14,7 +14,7 @@ from fairopt.formats.results import KINDS, Kind, require
 
 __all__ = ["Form", "check_file", "check_folder", "check_instance", "check_page", "check_picture", "choose_form", "table_form"]
 
-Form: TypeAlias = Literal["json", "csv", "parquet", "xlsx", "md", "tex", "page"]
+Form: TypeAlias = Literal["json", "csv", "parquet", "xlsx", "md", "tex", "text"]
 
 
 def choose_form(
@@ -35,13 +35,13 @@ def choose_form(
     check_picture(plot, "--plot")
     asked: Form | None = "json" if as_json else "csv" if as_csv else None
     suffix = "" if output is None or is_device(output) else output.suffix.lower()
-    endings: dict[str, Form] = {**{f".{kind}": kind for kind in kinds}, ".txt": "page"}
+    endings: dict[str, Form] = {**{f".{kind}": kind for kind in kinds}, ".txt": "text"}
     if asked is not None and endings.get(suffix, asked) != asked:
         raise typer.BadParameter(f"{output} ends in {suffix}; leave --{asked} out, or end the name in .{asked}", param_hint="--output")
     if asked is None and suffix and suffix not in endings:
         known = " or ".join([", ".join([*endings][:-1]), [*endings][-1]])
         raise typer.BadParameter(f"cannot tell what to write into {output}; end its name in {known}", param_hint="--output")
-    form = asked or endings.get(suffix, "page")
+    form = asked or endings.get(suffix, "text")
     require(form, str(output))
     return form
 

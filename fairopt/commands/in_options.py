@@ -42,12 +42,19 @@ _WRITTEN = {
 _OTHER_WORDS = {"owners": "users", "load": "until", "load_step": "step"}
 """Options that have another word than the argument that they give: option -> argument."""
 
-_ARGUMENT = re.compile(r"""(?<![\w.:"'-])(?P<name>[a-z_]+)=(?P<value>"[^"\s]*"|'[^'\s]*'|True\b|False\b|)""")
+_VALUE = re.compile(r"""(?<![\w.:"'-])(?P<name>[a-z_]+)=(?P<value>"[^"\s]*"|'[^'\s]*'|True\b|False\b|)""")
+"""An argument and its value, as ``sharing="tdm"`` or ``exact=True``, or the beginning ``seed=``; no part of ``proportional:alpha=2``."""
 _LEFT_OUT = re.compile(r"(?<=\bleave )[a-z_]+(?:(?:, | and | or )(?:the )?[a-z_]+)*(?= out\b)")
-_WRONG = re.compile(r"""(?<![\w.:"'-])[a-z]+(?:_[a-z]+)+(?= is )|^[a-z]+(?= is [^;]*; (?:give|leave) )""")
+"""The arguments, and other words, between *leave* and *out*: ``leave exact, sharing or the rules out``."""
+_SUBJECT = re.compile(r"""(?<![\w.:"'-])[a-z]+(?:_[a-z]+)+(?= is )|^[a-z]+(?= is [^;]*; (?:give|leave) )""")
+"""An argument that *is* wrong: ``time_limit is 0`` anywhere, but one word only where the message is about it: ``seed is -3; give ...``."""
+_FUNCTION = re.compile(r"\bfairopt\.([a-z_]+)\b(?![.(])")
+"""A function, as ``fairopt.solve``; neither a call nor a module."""
 _TWICE = re.compile(r"(--[\w-]+(?: [\w-]+)?)(?: or \1| \(\1\))")
-_CALL = re.compile(r"\bfairopt\.([a-z_]+)\b(?![.(])")
+"""The same option twice, as ``--exact or --exact``, where a message names the argument and the option."""
 _CALLED = ("solve", "schedule", "compare", "audit", "explain", "frontier", "simulate", "history", "study", "what_if", "worst_case")
+"""The functions that messages name and that are commands."""
+"""The functions that are commands."""
 
 
 def name_options(parts: Iterable[Any]) -> None:
@@ -68,10 +75,10 @@ def in_options(message: str) -> str:
     for (name, argument), option in _WRITTEN.items():
         if name in OPTIONS:
             message = message.replace(argument, option)
-    message = _ARGUMENT.sub(_option, message)
+    message = _VALUE.sub(_option, message)
     message = _LEFT_OUT.sub(lambda found: re.sub(r"[a-z_]+", lambda word: OPTIONS.get(word[0], word[0]), found[0]), message)
-    message = _WRONG.sub(lambda found: OPTIONS.get(found[0], found[0]), message)
-    message = _CALL.sub(lambda found: f"fairopt {found[1].replace('_', '-')}" if found[1] in _CALLED else found[0], message)
+    message = _SUBJECT.sub(lambda found: OPTIONS.get(found[0], found[0]), message)
+    message = _FUNCTION.sub(lambda found: f"fairopt {found[1].replace('_', '-')}" if found[1] in _CALLED else found[0], message)
     return _TWICE.sub(r"\1", message)
 
 

@@ -33,13 +33,13 @@ __all__ = [
     "JsonOutput",
     "Notions",
     "Output",
-    "PageUsers",
     "Plot",
     "PlotEnvy",
     "Resume",
     "Rules",
     "Schedules",
     "Sharing",
+    "ShownUsers",
     "at_least_one",
     "by_name",
     "change",
@@ -215,8 +215,8 @@ def read_preference(path: Path, instance: fo.Instance) -> FloatArray | ExactArra
 
 
 @dataclass(frozen=True)
-class PageUsers:
-    """Which users a page shows, and in which order."""
+class ShownUsers:
+    """Which users are shown as text, and in which order."""
 
     everything: Annotated[bool, typer.Option("--all", help="Show all users and servers, however many there are.")] = False
     shown: Annotated[
@@ -230,8 +230,10 @@ class PageUsers:
     top: Annotated[int | None, typer.Option("--top", metavar="N", callback=at_least_one, help="Show at most N users.")] = None
 
     def choice(self, form: str) -> tables.Choice:
-        """Return which users a page shows. A table or JSON has all users in the order of the file, so a choice is refused there."""
+        """Return which users are shown. A table or JSON has all users in the order of the file, so a choice is refused there."""
         given = [option for option, value in (("--show", self.shown), ("--sort", self.sort), ("--top", self.top)) if value]
-        if given and form != "page":
-            raise typer.BadParameter(f"it chooses what a page shows, and .{form} has all users; leave it out", param_hint=given[0])
+        if given and form != "text":
+            raise typer.BadParameter(
+                f"it chooses which users are shown as text, and .{form} has all users; leave it out", param_hint=given[0]
+            )
         return tables.Choice(tuple(self.shown or ()), self.sort or "", self.top)

@@ -73,7 +73,7 @@ def plan(
     A task that moves stops and starts. A start waits for the stops that make room for it; in between, no server and no limit is exceeded.
     """
     form = choose_form(output, as_json=as_json, as_csv=as_csv)
-    if commands is not None and form != "page":
+    if commands is not None and form != "text":
         raise typer.BadParameter("commands are text; leave --json, --csv or the format of --output out", param_hint="--commands")
     instance = read_instance(file, changes, rules)
     _, chosen = read_notion(shares.of(notion))

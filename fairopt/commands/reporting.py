@@ -73,7 +73,8 @@ def report(
     one_page: Annotated[
         bool,
         typer.Option(
-            "--one-page", help="Write one page for print: who gets what under the first notion that has an allocation, and complaints."
+            "--one-page",
+            help="Write only what fits a printed sheet: who gets what under the first notion that has an allocation, and complaints.",
         ),
     ] = False,
     as_json: Json = False,

@@ -21,11 +21,11 @@ from fairopt.commands.options import (
     File,
     Json,
     Output,
-    PageUsers,
     Plot,
     PlotEnvy,
     Rules,
     Sharing,
+    ShownUsers,
     read_instance,
     read_utility,
 )
@@ -79,7 +79,7 @@ def schedule(
     rules: Rules = None,
     as_json: Json = False,
     as_csv: Csv = False,
-    page: PageUsers = PageUsers(),
+    users_shown: ShownUsers = ShownUsers(),
     output: Output = None,
     plot: Plot = None,
     plot_envy: PlotEnvy = None,
@@ -90,7 +90,7 @@ def schedule(
     optimum as its paper does, in fractions of tasks.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
-    choice = page.choice(form)
+    choice = users_shown.choice(form)
     check_picture(plot_envy, "--plot-envy")
     if criterion is not None or placement is not None:
         plan: Any = {"criterion": criterion or "drfh", "placement": placement or "first-fit"}
@@ -127,4 +127,4 @@ def schedule(
     )
     if plot_envy is not None:
         draw_envy(allocation, plot_envy)
-    present(allocation, seconds | allocation.seconds, form, page.everything, output, plot, choice)
+    present(allocation, seconds | allocation.seconds, form, users_shown.everything, output, plot, choice)

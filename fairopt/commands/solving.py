@@ -14,7 +14,7 @@ from fairopt.allocation import Optimum
 from fairopt.commands import completion
 from fairopt.commands.delivering import draw_envy, present, write_figure
 from fairopt.commands.forms import choose_form
-from fairopt.commands.options import Changes, Csv, Exact, File, Json, Output, PageUsers, Rules, Sharing, read_instance
+from fairopt.commands.options import Changes, Csv, Exact, File, Json, Output, Rules, Sharing, ShownUsers, read_instance
 from fairopt.commands.retired import warn_retired
 from fairopt.commands.shares import Shares
 from fairopt.commands.solve_options import HowSolved, OfNotions, Pictures
@@ -42,7 +42,7 @@ def solve(
     how: HowSolved = HowSolved(),
     as_json: Json = False,
     as_csv: Csv = False,
-    page: PageUsers = PageUsers(),
+    users_shown: ShownUsers = ShownUsers(),
     output: Output = None,
     pictures: Pictures = Pictures(),
 ) -> None:
@@ -53,7 +53,7 @@ def solve(
     unless --allow-gap accepts it.
     """
     form = choose_form(output, pictures.plot, as_json=as_json, as_csv=as_csv)
-    choice = page.choice(form)
+    choice = users_shown.choice(form)
     name, *with_options = words(notion)
     pictures.check(name, how.solver)
     if of_notions.prefer == "utilization":
@@ -84,10 +84,10 @@ def solve(
         chosen, shared = checked(instance, asked, sharing, options)
         found = best_found(instance, Optimum(chosen, **question), shared, error)
         if found is not None:
-            present(found, seconds, form, page.everything, output, pictures.plot, choice)
+            present(found, seconds, form, users_shown.everything, output, pictures.plot, choice)
         raise
     _draw(allocation, pictures)
-    present(allocation, seconds | allocation.seconds, form, page.everything, output, pictures.plot, choice)
+    present(allocation, seconds | allocation.seconds, form, users_shown.everything, output, pictures.plot, choice)
 
 
 def _draw(allocation: fo.Allocation, pictures: Pictures) -> None:

@@ -16,10 +16,10 @@ from fairopt.commands.options import (
     Json,
     Notions,
     Output,
-    PageUsers,
     Rules,
     Schedules,
     Sharing,
+    ShownUsers,
     change,
     read_instance,
     words,
@@ -52,7 +52,7 @@ def what_if(
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of each exact allocation.")] = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each allocation and user.")] = False,
-    page: PageUsers = PageUsers(),
+    users_shown: ShownUsers = ShownUsers(),
     output: Output = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also draw who gains and who loses: .svg, .png or .pdf."), Written()
@@ -64,7 +64,7 @@ def what_if(
     Exit status 3: no allocation could be computed on both sides.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
-    choice = page.choice(form)
+    choice = users_shown.choice(form)
     if other is None and not (changed or rules):
         raise typer.BadParameter("say what changes, such as --set users.vision.weight=3, or give a second file", param_hint="--set")
     compare_two(
@@ -82,7 +82,7 @@ def what_if(
         form=form,
         output=output,
         plot=plot,
-        everything=page.everything,
+        everything=users_shown.everything,
         choice=choice,
     )
 
@@ -127,7 +127,7 @@ def compare_two(
         form,
         output,
     )
-    if form not in ("json", "page"):  # a table has no place for it
+    if form not in ("json", "text"):  # a table has no place for it
         for row in found.rows:
             if not found.changes(row):
                 say("warning", f"{row}: {found.summary(row)}")

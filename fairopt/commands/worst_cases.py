@@ -100,7 +100,10 @@ def worst_case(
     ] = None,
     measure: Annotated[
         Literal["worst", "level", "leximin", "largest", "user", "goal", "condition", "total"] | None,
-        typer.Option(help="Measure of regret to maximise. Default: worst; with --bound, which knows level, user and total: level."),
+        typer.Option(
+            help="Measure of regret to maximise. Default: worst, one number for any notion; with --bound, which knows level, user and "
+            "total: level."
+        ),
     ] = None,
     known: InCluster = InCluster(),
     resume: Resume = None,

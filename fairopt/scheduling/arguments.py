@@ -158,7 +158,7 @@ def _criterion(criterion: str | Notion | type[Notion], options: dict[str, Any], 
     for placed in PLACEMENTS.values():
         words = _options_of(placed)
         if word := next((word for word in options if word in words), None):
-            raise Unsupported(f'"{word}" is an option of the placement "{placed.name}"; choose that one, or leave it out')  # type: ignore[union-attr]
+            raise Unsupported(f'"{word}" is an option of the placement "{placed.name}"; use that placement, or leave {word} out')  # type: ignore[union-attr]
     own = _options_of(criterion)
     if isinstance(criterion, type) and (word := next((word for word in options if word not in own), None)):
         takes = [

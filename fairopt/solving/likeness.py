@@ -16,7 +16,8 @@ __all__ = ["likeness_of"]
 
 def likeness_of(allocation: Allocation, program: Program, merging: Merging | None) -> Likeness:
     """Return what an allocation says of a program, whose rows come from an instance by a ``merging`` (None: of single servers)."""
-    tables = [level.prices for level in allocation.levels if level.prices is not None and level.prices.any()]
+    own = [level.prices for level in allocation.levels] if allocation.levels else [allocation.prices]
+    tables = [prices for prices in own if prices is not None and prices.any()]
     several = len(tables) > 1
     if not tables or merging is None or isinstance(program, AllPairs) or not _same_servers(merging.original, allocation.instance):
         return Likeness(several)

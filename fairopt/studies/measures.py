@@ -71,6 +71,7 @@ def chosen_measures(rows: pd.DataFrame, names: Sequence[str]) -> list[str]:
     known = [str(name) for name in rows.columns if name in MEASURES or str(name).startswith(_USE)]
     by_word = {_plain(name.removeprefix(_USE)): name for name in known}
     by_word |= {_plain(name): name for name in known} | {_plain(word): name for word, name in _ALIASES.items() if name in known}
+    words = ["min-share" if name == "smallest_share" else name.replace(" ", "-") for name in known]  # one word each, for a command line
     chosen: list[str] = []
     for name in [names] if isinstance(names, str) else names:
         word = _plain(str(name))
@@ -79,9 +80,9 @@ def chosen_measures(rows: pd.DataFrame, names: Sequence[str]) -> list[str]:
         elif word == "use":
             chosen += [each for each in known if each.startswith(_USE)]
         elif names is not DEFAULT_COLUMNS and names is not WITH_REFERENCE:
-            raise Unsupported(f'no measure "{brief(str(name))}"{did_you_mean(str(name), known)}; choose from {", ".join(known)}')
+            raise Unsupported(f'no measure "{brief(str(name))}"{did_you_mean(str(name), words)}; choose from {", ".join(words)}')
     if not chosen:
-        raise Unsupported(f"there is no column; choose from {', '.join(known)}")
+        raise Unsupported(f"there is no column; choose from {', '.join(words)}")
     return list(dict.fromkeys(chosen))
 
 

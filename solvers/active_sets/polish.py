@@ -10,8 +10,10 @@ Polishing neither certifies nor chooses: whether the polished answer is better t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -27,8 +29,10 @@ from fairopt.solvers.structure.threads import one_thread
 
 __all__ = ["polish"]
 
+_Solve: TypeAlias = Callable[[AlphaFairProblem, Point], Point | None]
 
-def polish(program: Program, solution: Solution) -> Solution | None:
+
+def polish(program: Program, solution: Solution, solve: _Solve = solve_near) -> Solution | None:
     """Return the solution of the equations of a solution's active sets; None where the sets do not show, or are not the right ones.
 
     Parameters
@@ -38,6 +42,8 @@ def polish(program: Program, solution: Solution) -> Solution | None:
     solution : Solution
         Near an optimum, with prices (in any unit of money) and something for every user who can have something. What it says of its
         engine (iterations, trace, seconds) is kept, and the steps of the polish are added to its iterations.
+    solve : callable, optional
+        Which sets count as those of the solution, and how their equations are solved.
 
     Examples
     --------
@@ -53,13 +59,13 @@ def polish(program: Program, solution: Solution) -> Solution | None:
     with np.errstate(all="ignore"):
         lowered = with_lower_weights(program, goal, solution)
         if lowered is None:
-            return _polished(program, goal, solution)
+            return _polished(program, goal, solution, solve)
         lower, near = lowered
-        polished = _polished(replace(program, goal=lower), lower, near)
+        polished = _polished(replace(program, goal=lower), lower, near, solve)
         return None if polished is None else with_full_weights(program, goal, lower, polished)
 
 
-def _polished(program: Program, goal: AlphaFair | Tradeoff, solution: Solution) -> Solution | None:
+def _polished(program: Program, goal: AlphaFair | Tradeoff, solution: Solution, solve: _Solve) -> Solution | None:
     """Return the solution of the equations of a solution's active sets."""
     problem = AlphaFairProblem.of(program, goal)
     if not problem.n_users:
@@ -70,10 +76,7 @@ def _polished(program: Program, goal: AlphaFair | Tradeoff, solution: Solution) 
         return None
     small = problem.rows.B.shape[0] * problem.rows.B.shape[1] <= SETTINGS.small
     with one_thread() if small else nullcontext():
-        if isinstance(goal, AlphaFair):
-            exact = solve_near(problem, near)
-        else:
-            exact = find_total_worth(problem, goal, Deadline(None), solve_near, near)
+        exact = solve(problem, near) if isinstance(goal, AlphaFair) else find_total_worth(problem, goal, Deadline(None), solve, near)
     if exact is None:
         return None
     try:

@@ -57,14 +57,16 @@ def solve_near(problem: AlphaFairProblem, near: Point) -> Point | None:
     return solve_on_sets(problem, Point(x, p), ActiveSets(used, full, negligible_users(problem, p)), SETTINGS.patience_at_end)
 
 
-def solve_on_sets(problem: AlphaFairProblem, near: Point, sets: ActiveSets, patience: int = SETTINGS.patience) -> Point | None:
+def solve_on_sets(
+    problem: AlphaFairProblem, near: Point, sets: ActiveSets, patience: int = SETTINGS.patience, rounds: int = SETTINGS.rounds
+) -> Point | None:
     """Return the exact solution near a point, correcting the sets of used pairs and full limits; None where that fails.
 
-    After ``patience`` steps of Newton's method without progress the sets count as wrong.
+    Sets count as wrong after ``patience`` steps of Newton's method without progress; at most ``rounds`` of them are tried.
     """
     x, p, used, full, steps = near.x, near.p, sets.used, sets.full, 0
     in_equations = ~sets.negligible[problem.user]
-    for _ in range(SETTINGS.rounds):
+    for _ in range(rounds):
         start = Point(np.where(used | ~in_equations, x, 0.0), np.where(full, p, 0.0))
         solved, y = _newton(problem, start, ActiveSets(used & in_equations, full, sets.negligible), patience)
         steps += solved.steps

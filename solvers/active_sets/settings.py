@@ -29,6 +29,7 @@ class Settings(NamedTuple):
     absent: float = 1e20  # weight that keeps unused pairs, and prices of limits that are not full, at 0
     joins: float = 1e-12  # relative violation above which pairs join the sets
     overflows: float = 1e-13  # the same of limits
+    nothing: float = 1e-9  # of an exact answer: part of what a user has, or of the highest price, that is rounding
     negligible: float = 1e-7  # relative to what a pair can hold
     nearly_cheapest: float = 1e-3  # relative excess over the lowest cost up to which a pair may turn out to be the cheapest
 

@@ -89,7 +89,8 @@ class BestFit(Placement):
     def __post_init__(self) -> None:
         if not isinstance(self.metric, str) or self.metric not in _METRICS:
             hint = did_you_mean(self.metric, _METRICS) if isinstance(self.metric, str) else ""
-            raise Unsupported(f'best-fit has no metric "{self.metric}"{hint}; it has {", ".join(_METRICS)}')
+            *others, last = _METRICS
+            raise Unsupported(f'best-fit has no metric "{self.metric}"{hint}; use {", ".join(others)} or {last}')
         object.__setattr__(self, "rule", _METRICS[self.metric])
 
 

@@ -109,10 +109,11 @@ class InteriorPoint(Backend):
         small = program.n_pairs < ENGINE.pairs_to_polish
         few = program.n_pairs < ENGINE.few_pairs
         enough = EXACT if few else None if small else tolerance
-        return tuple(
+        by_paths = tuple(
             self._method(path, skip_below=None if path.last_resort and not few else enough, polish_above=ALWAYS if small else tolerance)
             for path in paths.paths_of_alpha_fair(program, arrays)
         )
+        return (Method("known active sets", _on_known_sets), *by_paths) if small and _has_known_sets(program) else by_paths
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Return the end of the first path that has one.
@@ -149,6 +150,21 @@ class InteriorPoint(Backend):
             )
 
         return Method(path.name or self.name, solve, skip_below, polish_above)
+
+
+def _has_known_sets(program: Program) -> bool:
+    """Are there tasks and prices of an alpha-fair optimum much like this one, whose active sets these show?"""
+    likeness = program.likeness
+    if likeness is None or program.goal.feature is not Feature.ALPHA_FAIR or not program.down_closed:
+        return False
+    return likeness.has_prices_of(program.limits)
+
+
+def _on_known_sets(program: Program, _: float, __: Deadline, ___: Solution | None) -> Solution | None:
+    from fairopt.solvers.active_sets.known_sets import solve_on_known_sets
+
+    assert program.likeness is not None
+    return solve_on_known_sets(program, program.likeness)
 
 
 def _is_large_leximin(program: Program) -> bool:

@@ -13,6 +13,9 @@ The unknowns are the logarithms of x, s, p, z, y and t, in which the products ar
 as long as their residuals stay small. In logarithms, users with little and with much converge together, however many orders of magnitude
 lie between them: at alpha = 0.1 a thousandth of the weight asks for 1e-30 of the tasks, at alpha = 10 a third of the tasks has 59,049 times
 the marginal worth. Near the end, where the active sets show, their equations are solved (`fairopt.solvers.active_sets.sets`).
+
+An attempt to follow the path (`_Path`) measures how far an iterate is from its targets, tries the active sets, and takes a step
+(`fairopt.solvers.interior_point.logarithmic_steps`). While phi is *settling* the products stay at the first mu; then mu falls.
 """
 
 from __future__ import annotations
@@ -23,12 +26,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.instance.tolerances import TINY
-from fairopt.solvers.active_sets.kkt import KKTSystem
 from fairopt.solvers.active_sets.problem import AlphaFairProblem, Point
 from fairopt.solvers.active_sets.sets import ActiveSets, negligible_users, solve_on_sets, with_demands
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.interior_point.settings import LOGARITHMS, ROWS
+from fairopt.solvers.interior_point.logarithmic_steps import Iterate, start, take_step
+from fairopt.solvers.interior_point.settings import LOGARITHMS
 
 __all__ = ["follow"]
 
@@ -49,51 +51,6 @@ _ATTEMPTS = (_Attempt(), _Attempt(by_column=False), _Attempt(0.9), _Attempt(0.8)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Variables:
-    """Tasks x, slack s, prices p, reduced costs z, utilities t and marginal worths y; or their logarithms; or changes of these."""
-
-    x: FloatArray
-    s: FloatArray
-    p: FloatArray
-    z: FloatArray
-    t: FloatArray
-    y: FloatArray
-
-    def each(self) -> tuple[FloatArray, ...]:
-        """Return them in order."""
-        return self.x, self.s, self.p, self.z, self.t, self.y
-
-    @property
-    def largest(self) -> float:
-        """Largest absolute value."""
-        return float(np.abs(np.concatenate(self.each())).max(initial=0.0))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Iterate:
-    """A point on the way: logarithms of the variables, the variables, and both sides of the linear conditions."""
-
-    logs: _Variables
-    at: _Variables
-    use: FloatArray  # A x + s, to be 1
-    utility: FloatArray  # V'x, to be t
-    worth: FloatArray  # V y + z, to be the cost
-    cost: FloatArray  # A'p
-
-    @classmethod
-    def of(cls, problem: AlphaFairProblem, logs: _Variables) -> _Iterate:
-        at = _Variables(*(np.exp(part) for part in logs.each()))
-        worth = problem.v * at.y[problem.user] + at.z
-        return cls(logs, at, problem.use(at.x) + at.s, problem.utility(at.x), worth, problem.cost(at.p))
-
-    @property
-    def residual(self) -> float:
-        """Largest residual of a linear condition, in logarithms."""
-        unequal = np.concatenate([self.use, self.utility / self.at.t, self.worth / self.cost])
-        return float(np.abs(np.log(unequal)).max(initial=0.0))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class _Targets:
     """Logarithms of mu and of the units of the products: of columns, and of limits."""
 
@@ -110,7 +67,7 @@ class _Money:
     rows: IntArray
     columns: IntArray
 
-    def at(self, problem: AlphaFairProblem, iterate: _Iterate, mu: float) -> tuple[FloatArray, FloatArray]:
+    def at(self, problem: AlphaFairProblem, iterate: Iterate, mu: float) -> tuple[FloatArray, FloatArray]:
         """Return logarithms of the money of the user of each column, as much of it as the column can take, and of the users of each limit.
 
         On a server a billion times smaller than others, a user can spend at most a billionth; its products must be as much smaller to show
@@ -135,7 +92,7 @@ class _Money:
             limits = problem.log_money_of_limits(x, money)
         return money, limits
 
-    def followed(self, targets: _Targets, problem: AlphaFairProblem, iterate: _Iterate) -> _Targets:
+    def followed(self, targets: _Targets, problem: AlphaFairProblem, iterate: Iterate) -> _Targets:
         """Return targets whose units are those of an iterate, but change by no more than the attempt allows: they never jump."""
         turn = self.attempt.turn
         columns, limits = self.at(problem, iterate, targets.mu)
@@ -173,7 +130,7 @@ def follow(problem: AlphaFairProblem, deadline: Deadline) -> Point:
     best, least, steps, nearest = Point(np.empty(0), np.empty(0)), np.nan, 0, np.inf
     for attempt in _ATTEMPTS:
         with np.errstate(all="ignore"):
-            end = _follow(problem.with_alpha(attempt.part * problem.alpha), attempt, deadline)
+            end = _attempted(problem.with_alpha(attempt.part * problem.alpha), attempt, deadline)
             there, point, violation = end.problem, end.point, end.violation
             steps += point.steps
             here = there.with_alpha(problem.alpha)
@@ -195,187 +152,195 @@ def follow(problem: AlphaFairProblem, deadline: Deadline) -> Point:
     return replace(best, steps=steps)
 
 
-def _follow(problem: AlphaFairProblem, attempt: _Attempt, deadline: Deadline) -> _Outcome:
+def _attempted(problem: AlphaFairProblem, attempt: _Attempt, deadline: Deadline) -> _Outcome:
     """Follow the path once."""
-    entries = problem.A.tocoo()
-    rule = _Money(attempt, entries.row.astype(np.int64), entries.col.astype(np.int64))
-    iterate = _Iterate.of(problem, _start(problem))
-    start = float(np.log(LOGARITHMS.first_mu))
-    targets = _Targets(start, *rule.at(problem, iterate, start))
-    longest, settling, sets = LOGARITHMS.first_change, True, LOGARITHMS.products_of_sets
-    stalled, least = 0, np.inf
-    quiet, stuck, lowest = 0, 0, (np.inf, np.inf)
-    best: tuple[Point, float] | None = None
-    nearest = np.inf
-    for step in range(LOGARITHMS.steps_of_attempt):
-        if deadline.left == 0.0:
-            raise deadline.passed({"steps": step})
-        # Residuals. While phi is not right yet (settling), the unit of money is free, too.
-        logs, residual = iterate.logs, iterate.residual
-        targets = rule.followed(targets, problem, iterate)
-        products = np.concatenate([logs.x + logs.z - targets.columns, logs.p + logs.s - targets.limits])
-        r_worth = problem.worth_residual(logs.y, logs.t)
-        if settling:
-            middle = float(r_worth.max() + r_worth.min()) / 2
-            problem = problem.with_shift(problem.shift - middle)
-            r_worth = r_worth - middle
-        off, worst = float(np.abs(r_worth).max()), float(products.max())
-        spread, nearest = worst - float(products.min()), min(nearest, worst)
-        if (
-            settling
-            and off < LOGARITHMS.off_when_settled
-            and worst < start + LOGARITHMS.above_first_mu
-            and (problem.alpha > 1 or spread < LOGARITHMS.even)
-        ):
-            settling = False
-        targets = replace(targets, mu=min(targets.mu, float(np.median(products))))
-        log.debug("step %d: products %.1e, residual %.1e, %.1e", step, np.exp(worst), residual, off)
-        # The end: by active sets as soon as these show, else where the path gains nothing more.
-        now = max(residual, off)
-        due = not settling and worst < np.log(sets)
-        quiet = quiet + 1 if worst > lowest[0] + np.log(LOGARITHMS.progress) and now > LOGARITHMS.progress * lowest[1] else 0
-        stuck = stuck + 1 if quiet else 0
-        lowest = lowest if quiet else (min(worst, lowest[0]), min(now, lowest[1]))
-        if due and (now < LOGARITHMS.residuals_of_sets or quiet >= LOGARITHMS.quiet):
-            sets = sets if now >= LOGARITHMS.residuals_of_sets else np.exp(worst) * LOGARITHMS.sets_every
-            found = _on_active_sets(
-                problem,
-                iterate,
-                rule.at(problem, iterate, targets.mu)[1],
-                LOGARITHMS.steps_on_sets if quiet >= LOGARITHMS.quiet else LOGARITHMS.steps_on_early_sets,
-            )
-            quiet = 0
-            if found is not None:
-                return _Outcome(problem, replace(found, steps=step), problem.kkt_violation(found.x, found.p), float(np.exp(nearest)))
-        if stuck >= LOGARITHMS.stuck:
-            break
-        if not settling and worst <= np.log(LOGARITHMS.near_last_mu * LOGARITHMS.last_mu):
-            end = _end(problem, iterate, rule.at(problem, iterate, targets.mu)[1])
-            violation = problem.kkt_violation(end.x, end.p)
-            if best is None or violation < best[1]:
-                best = end, violation
-            stalled = stalled + 1 if now > LOGARITHMS.progress_at_end * least else 0
-            least = min(least, now)
-            if now < LOGARITHMS.rounding or stalled > LOGARITHMS.stalled_at_end:
-                break
-        # Centring: products of one size come first, then mu falls.
-        aim = start if settling else np.log(LOGARITHMS.last_mu)
-        if not settling and spread > (LOGARITHMS.spread if problem.alpha <= 1 else LOGARITHMS.spread_of_large_alpha):
-            aim = (worst + float(products.min())) / 2
-        halt = due and off < LOGARITHMS.off_when_settled and now >= LOGARITHMS.residuals_of_sets
-        iterate, longest = _step(problem, iterate, products, aim - products, r_worth, longest, settling=settling, halt=halt)
-    limits = rule.at(problem, iterate, targets.mu)[1]
-    if best is None:
-        end = _end(problem, iterate, limits)
-        best = end, problem.kkt_violation(end.x, end.p)
-    found = _on_active_sets(problem, iterate, limits, LOGARITHMS.steps_on_sets)
-    if found is not None:
-        best = found, problem.kkt_violation(found.x, found.p)
-    return _Outcome(problem, replace(best[0], steps=step), best[1], float(np.exp(nearest)))
+    return _Path(problem, attempt).followed(deadline)
 
 
-def _start(problem: AlphaFairProblem) -> _Variables:
-    """Return the logarithms of half an even slice of every limit, and of prices at which nothing is worth its cost."""
-    entries = problem.A.tocoo()
-    sharers = np.diff(problem.A.indptr)
-    x = np.full(problem.v.size, np.inf)
-    np.minimum.at(x, entries.col, LOGARITHMS.part_at_start / (entries.data * sharers[entries.row]))
-    t, s = problem.utility(x), 1.0 - problem.use(x)
-    worth = problem.v / t[problem.user]
-    p = 1.0 / s
-    p *= max(1.0, LOGARITHMS.dear_at_start * float((worth / problem.cost(p)).max()))
-    return _Variables(*(np.log(part) for part in (x, s, p, problem.cost(p) - worth, t, 1.0 / t)))
+@dataclass(frozen=True, slots=True, eq=False)
+class _Distance:
+    """How far an iterate is from its targets, in logarithms.
 
-
-# A step --------------------------------------------------------------------------------------------------------------------------
-
-
-def _step(
-    problem: AlphaFairProblem,
-    iterate: _Iterate,
-    products: FloatArray,
-    wanted_change: FloatArray,
-    r_worth: FloatArray,
-    longest: float,
-    *,
-    settling: bool,
-    halt: bool,
-) -> tuple[_Iterate, float]:
-    """Take a step: all of what removes the residuals of the linear conditions, and as much of the wanted change as these allow.
-
-    Return the new iterate and the largest change of a logarithm that the next step may begin with.
+    Attributes
+    ----------
+    products : array (columns + limits,)
+        Of x z and p s, relative to their units.
+    worth : array (users,)
+        Residual of log y t^alpha = log phi.
+    largest, spread : float
+        The largest product, and its distance from the smallest.
+    off : float
+        Largest residual of ``worth``.
+    residual : float
+        The same of all conditions but the products.
     """
-    at, a = iterate.at, problem.elasticity(iterate.logs.t)
-    F = np.concatenate([at.s / at.p, at.t / (a * at.y)])
-    system = KKTSystem.factorised(problem.rows, at.z / at.x, F, at.z < ROWS.kept_pairs * problem.v * at.y[problem.user])
-    columns = at.x.size
 
-    def direction(change: FloatArray, log_y: FloatArray, r_limits: FloatArray, r_utility: FloatArray, r_cost: FloatArray) -> _Variables:
-        """Return Newton's step, in logarithms, by which products change, and log y t^alpha falls by log_y."""
-        x_z, p_s = change[:columns], change[columns:]
-        dx, dq = system.step(r_cost + at.z * x_z, np.concatenate([r_limits - at.s * p_s, -(r_utility - at.t / a * log_y)]))
-        x, p, y = dx / at.x, dq[: problem.n_rows] / at.p, dq[problem.n_rows :] / at.y
-        return _Variables(x, p_s - p, p, x_z - x, -(log_y + y) / a, y)
+    products: FloatArray
+    worth: FloatArray
+    largest: float
+    spread: float
+    off: float
+    residual: float
 
-    none = np.zeros(r_worth.size)
-    mended_worth, moved_worth = (none, r_worth) if settling else (r_worth, none)
-    mend = direction(
-        np.zeros(products.size),
-        mended_worth,
-        -iterate.use * np.log(iterate.use),
-        np.sqrt(iterate.utility * at.t) * np.log(at.t / iterate.utility),
-        np.sqrt(iterate.worth * iterate.cost) * np.log(iterate.worth / iterate.cost),
-    )
-    move = direction(wanted_change, moved_worth, np.zeros(at.s.size), none, np.zeros(columns))
-    before = iterate.residual if settling else max(iterate.residual, float(np.abs(r_worth).max()))
-    mend_size, move_size = mend.largest, max(move.largest, float(np.abs(move.y + move.t).max()))
-    part = 0.0 if halt else min(1.0, longest / max(move_size, TINY))
-    if mend_size < LOGARITHMS.largest_mend:
-        for _ in range(LOGARITHMS.parts_tried):
-            after, residual = _moved(problem, iterate.logs, mend, 1.0, move, part, (1 - part) * moved_worth)
-            ahead = max(float((products + part * wanted_change).max()), np.log(LOGARITHMS.last_mu))
-            near_path = LOGARITHMS.residual_of_root * np.exp(ahead / 2)  # the nearer the end, the nearer to the path
-            allowed = min(LOGARITHMS.allowed_residual, near_path)
-            if residual < allowed or (part == 0 and residual < LOGARITHMS.progress_at_halt * before):
-                if residual < LOGARITHMS.small_residual * allowed:
-                    longest = min(max(longest, part * move_size) * LOGARITHMS.longer, LOGARITHMS.longest_change)
-                elif residual > LOGARITHMS.large_residual * allowed:
-                    longest *= LOGARITHMS.shorter
-                return after, longest
-            part *= LOGARITHMS.much_shorter
-            longest *= LOGARITHMS.much_shorter
-    length = min(1.0, LOGARITHMS.largest_mend / mend_size)
-    for _ in range(LOGARITHMS.halvings):
-        after, residual = _moved(problem, iterate.logs, mend, length, move, 0.0, moved_worth + (1 - length) * mended_worth)
-        if residual < (1 - LOGARITHMS.least_gain * length) * before:
-            break
-        length /= 2
-    return after, max(longest, LOGARITHMS.shortest_change)
+    @classmethod
+    def of(cls, iterate: Iterate, targets: _Targets, worth: FloatArray) -> _Distance:
+        """Return the distance of an iterate with this residual of ``worth``."""
+        logs = iterate.logs
+        products = np.concatenate([logs.x + logs.z - targets.columns, logs.p + logs.s - targets.limits])
+        largest, off = float(products.max()), float(np.abs(worth).max())
+        return cls(products, worth, largest, largest - float(products.min()), off, max(iterate.residual, off))
 
 
-def _moved(
-    problem: AlphaFairProblem, logs: _Variables, mend: _Variables, length: float, move: _Variables, part: float, r_worth: FloatArray
-) -> tuple[_Iterate, float]:
-    """Return the iterate after a step and its largest residual; ``r_worth`` is the wanted residual of log y t^alpha = log phi there."""
-    x, s, p, z, t, y = (now + length * own + part * more for now, own, more in zip(logs.each(), mend.each(), move.each(), strict=True))
-    if problem.alpha <= 1:  # the curvature goes where it counts least: into t = V'x, or into y t^alpha = phi
-        t = np.log(problem.utility(np.exp(x)))
-    after = _Iterate.of(problem, _Variables(x, s, p, z, t, y))
-    residual = after.residual
-    if problem.alpha <= 1:
-        residual = max(residual, float(np.abs(problem.worth_residual(after.logs.y, after.logs.t) - r_worth).max()))
-    return after, residual if np.isfinite(residual) else np.inf
+@dataclass(slots=True)
+class _Progress:
+    """Counts steps since products or residuals fell: ``stuck`` of them, ``quiet`` of them since the active sets were tried, too."""
+
+    quiet: int = 0
+    stuck: int = 0
+    lowest: tuple[float, float] = (np.inf, np.inf)  # the largest product, and the residual
+
+    def note(self, now: _Distance) -> None:
+        """Count a step."""
+        product, residual = self.lowest
+        no_fall = now.largest > product + np.log(LOGARITHMS.progress) and now.residual > LOGARITHMS.progress * residual
+        self.quiet = self.quiet + 1 if no_fall else 0
+        self.stuck = self.stuck + 1 if self.quiet else 0
+        if not self.quiet:
+            self.lowest = min(now.largest, product), min(now.residual, residual)
+
+
+@dataclass(slots=True)
+class _End:
+    """The best point at the end of the path so far, its KKT violation, and how many steps there did not make the residuals smaller."""
+
+    best: tuple[Point, float] | None = None
+    least: float = np.inf
+    stalled: int = 0
+
+    def note(self, point: Point, violation: float, residual: float) -> bool:
+        """Take a point at the end, and return whether the path gains nothing more."""
+        if self.best is None or violation < self.best[1]:
+            self.best = point, violation
+        self.stalled = self.stalled + 1 if residual > LOGARITHMS.progress_at_end * self.least else 0
+        self.least = min(self.least, residual)
+        return residual < LOGARITHMS.rounding or self.stalled > LOGARITHMS.stalled_at_end
+
+
+class _Path:
+    """An attempt to follow the path.
+
+    Attributes
+    ----------
+    settling : bool
+        Is phi not right yet? The unit of money is free then, too.
+    longest : float
+        The largest change of a logarithm that the next step may begin with.
+    sets : float
+        The products below which the active sets are tried next.
+    nearest : float
+        The least that the largest product was on the way, in logarithms.
+    """
+
+    def __init__(self, problem: AlphaFairProblem, attempt: _Attempt) -> None:
+        entries = problem.A.tocoo()
+        self.money = _Money(attempt, entries.row.astype(np.int64), entries.col.astype(np.int64))
+        self.problem, self.iterate = problem, Iterate.of(problem, start(problem))
+        self.first_mu = float(np.log(LOGARITHMS.first_mu))
+        self.targets = _Targets(self.first_mu, *self.money.at(problem, self.iterate, self.first_mu))
+        self.settling, self.longest, self.sets = True, LOGARITHMS.first_change, LOGARITHMS.products_of_sets
+        self.progress, self.end, self.nearest = _Progress(), _End(), np.inf
+
+    def followed(self, deadline: Deadline) -> _Outcome:
+        """Follow the path to its end, or as far as it leads.
+
+        Raises
+        ------
+        NoSolution
+            At the deadline.
+        """
+        for step in range(LOGARITHMS.steps_of_attempt):
+            if deadline.left == 0.0:
+                raise deadline.passed({"steps": step})
+            now = self._measured()
+            log.debug("step %d: products %.1e, residual %.1e, %.1e", step, np.exp(now.largest), now.residual, now.off)
+            self.progress.note(now)
+            is_due = not self.settling and now.largest < np.log(self.sets)
+            if is_due and (found := self._by_early_sets(now)) is not None:
+                return self._outcome(found, self.problem.kkt_violation(found.x, found.p), step)
+            if self.progress.stuck >= LOGARITHMS.stuck or self._has_ended(now):
+                break
+            self._step(now, halt=is_due and now.off < LOGARITHMS.off_when_settled and now.residual >= LOGARITHMS.residuals_of_sets)
+        return self._outcome(*self._last(), step)
+
+    def _outcome(self, point: Point, violation: float, step: int) -> _Outcome:
+        return _Outcome(self.problem, replace(point, steps=step), violation, float(np.exp(self.nearest)))
+
+    def _measured(self) -> _Distance:
+        """Let the targets follow the money, measure the distance from them, and see whether phi is right."""
+        problem, logs = self.problem, self.iterate.logs
+        targets = self.money.followed(self.targets, problem, self.iterate)
+        worth = problem.worth_residual(logs.y, logs.t)
+        if self.settling:
+            middle = float(worth.max() + worth.min()) / 2
+            self.problem = problem.with_shift(problem.shift - middle)
+            worth = worth - middle
+        now = _Distance.of(self.iterate, targets, worth)
+        self.nearest = min(self.nearest, now.largest)
+        near = now.off < LOGARITHMS.off_when_settled and now.largest < self.first_mu + LOGARITHMS.above_first_mu
+        if near and (problem.alpha > 1 or now.spread < LOGARITHMS.even):
+            self.settling = False
+        self.targets = replace(targets, mu=min(targets.mu, float(np.median(now.products))))
+        return now
+
+    def _money_of_limits(self) -> FloatArray:
+        return self.money.at(self.problem, self.iterate, self.targets.mu)[1]
+
+    def _by_early_sets(self, now: _Distance) -> Point | None:
+        """Return the solution by the active sets, where these show, or where the path has been quiet for long; None if it is not theirs."""
+        show, quiet = now.residual < LOGARITHMS.residuals_of_sets, self.progress.quiet >= LOGARITHMS.quiet
+        if not show and not quiet:
+            return None
+        if show:
+            self.sets = np.exp(now.largest) * LOGARITHMS.sets_every
+        self.progress.quiet = 0
+        patience = LOGARITHMS.steps_on_sets if quiet else LOGARITHMS.steps_on_early_sets
+        return _on_active_sets(self.problem, self.iterate, self._money_of_limits(), patience)
+
+    def _has_ended(self, now: _Distance) -> bool:
+        """Is this the end of the path, where it gains nothing more? Keep the best point there."""
+        if self.settling or not now.largest <= np.log(LOGARITHMS.near_last_mu * LOGARITHMS.last_mu):
+            return False
+        end = _end(self.problem, self.iterate, self._money_of_limits())
+        return self.end.note(end, self.problem.kkt_violation(end.x, end.p), now.residual)
+
+    def _step(self, now: _Distance, *, halt: bool) -> None:
+        """Take a step: products of one size come first, then mu falls."""
+        aim = self.first_mu if self.settling else np.log(LOGARITHMS.last_mu)
+        if not self.settling and now.spread > (LOGARITHMS.spread if self.problem.alpha <= 1 else LOGARITHMS.spread_of_large_alpha):
+            aim = (now.largest + float(now.products.min())) / 2
+        self.iterate, self.longest = take_step(
+            self.problem, self.iterate, now.products, aim - now.products, now.worth, self.longest, settling=self.settling, halt=halt
+        )
+
+    def _last(self) -> tuple[Point, float]:
+        """Return the answer by the active sets of the last iterate, else the best point at the end; and its KKT violation."""
+        limits = self._money_of_limits()
+        found = _on_active_sets(self.problem, self.iterate, limits, LOGARITHMS.steps_on_sets)
+        if found is None and self.end.best is not None:
+            return self.end.best
+        point = _end(self.problem, self.iterate, limits) if found is None else found
+        return point, self.problem.kkt_violation(point.x, point.p)
 
 
 # The end -------------------------------------------------------------------------------------------------------------------------
 
 
-def _full(iterate: _Iterate, money_of_limits: FloatArray) -> BoolArray:
+def _full(iterate: Iterate, money_of_limits: FloatArray) -> BoolArray:
     """Return which limits are full: of the two factors of p s, relative, the larger one counts as positive."""
     return np.asarray(iterate.logs.p - money_of_limits > np.log(iterate.at.s / iterate.use))
 
 
-def _on_active_sets(problem: AlphaFairProblem, iterate: _Iterate, money_of_limits: FloatArray, patience: int = 4) -> Point | None:
+def _on_active_sets(problem: AlphaFairProblem, iterate: Iterate, money_of_limits: FloatArray, patience: int = 4) -> Point | None:
     """Return the exact solution, where the active sets of an iterate are the right ones."""
     at, full = iterate.at, _full(iterate, money_of_limits)
     p = np.where(full, at.p, 0.0)
@@ -383,7 +348,7 @@ def _on_active_sets(problem: AlphaFairProblem, iterate: _Iterate, money_of_limit
     return solve_on_sets(problem, Point(at.x, p), ActiveSets(used, full, negligible_users(problem, p)), patience)
 
 
-def _end(problem: AlphaFairProblem, iterate: _Iterate, money_of_limits: FloatArray) -> Point:
+def _end(problem: AlphaFairProblem, iterate: Iterate, money_of_limits: FloatArray) -> Point:
     """Return an iterate as it is, feasible, with the demands of negligible users."""
     x, p = iterate.at.x, np.where(_full(iterate, money_of_limits), iterate.at.p, 0.0)
     negligible = negligible_users(problem, p)

@@ -124,9 +124,10 @@ class HiGHS(Backend):
 
 
 def _whole(program: Program, _: Leximin | Total | TreeFilling, __: float, deadline: Deadline) -> Solution:
+    from fairopt.solvers.via_highs.rows import by_highs
     from fairopt.solvers.via_highs.whole import solve_whole_program
 
-    return solve_whole_program(program, deadline)
+    return solve_whole_program(program, deadline, partial(by_highs, deadline=deadline))
 
 
 def _nested(program: Program, goal: Nested, _: float, deadline: Deadline) -> Solution:
@@ -155,10 +156,10 @@ def _finish_times(program: Program, goal: FinishTimes, tolerance: float, deadlin
 
 def _has_known_prices(program: Program) -> bool:
     """Are there prices of a leximin much like this one, and no limits but those of servers and of the tasks of users?"""
-    likeness, limits = program.likeness, program.limits
-    if likeness is None or likeness.prices is None or program.goal.feature is not Feature.LEXIMIN or program.integral:
+    likeness = program.likeness
+    if likeness is None or program.goal.feature is not Feature.LEXIMIN or program.integral:
         return False
-    return likeness.prices.shape[1] == len(limits) and bool(limits.of_kinds(LimitKind.CAPACITY, LimitKind.TIME, LimitKind.TASKS).all())
+    return likeness.has_prices_of(program.limits)
 
 
 def _by_known_prices(program: Program, _: float, deadline: Deadline, __: Solution | None) -> Solution | None:

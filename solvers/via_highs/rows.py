@@ -9,8 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
+from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_model import HighsModel, Outcome
 from fairopt.solvers.via_highs.integer_program import IntegerProgram
+from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["Maker", "Model", "Rows", "begin", "by_highs"]
 
@@ -46,9 +48,9 @@ Maker: TypeAlias = Callable[[IntegerProgram], Model]
 """From a program with whole numbers to the model of it that one solver takes."""
 
 
-def by_highs(program: IntegerProgram, *, relaxed: bool = False) -> HighsModel:
-    """Return the model of HiGHS; ``relaxed``, where every column is divisible."""
-    return HighsModel(
+def by_highs(program: IntegerProgram, *, relaxed: bool = False, deadline: Deadline | None = None) -> HighsModel:
+    """Return the model of HiGHS; ``relaxed``, where every column is divisible. Its search takes work from a ``deadline`` that limits it."""
+    model = HighsModel(
         program.cost,
         program.lower,
         program.upper,
@@ -58,6 +60,9 @@ def by_highs(program: IntegerProgram, *, relaxed: bool = False) -> HighsModel:
         integral=None if relaxed else program.integral,
         tolerance=program.tolerance,
     )
+    if deadline is not None and deadline.limits_work:
+        model.end_with(deadline, SETTINGS.steps_of_a_check + SETTINGS.steps_of_an_entry * program.matrix.nnz)
+    return model
 
 
 class Rows:

@@ -141,6 +141,10 @@ class Settings(NamedTuple):
     search_part: float = 0.75  # of the time limit, for the fewest pairs; the rest is for the fewest servers
     ties: float = 1e-8  # of two users with the same remainder the first one gets the task
 
+    # Work of branch and cut, where it is limited (rows).
+    steps_of_a_check: float = 4000.0  # of HiGHS, whether to go on,
+    steps_of_an_entry: float = 40.0  # and of each entry of the matrix, with each check
+
     # Pareto frontiers (pareto).
     refined: float = 1e-10  # an answer that leaves more is computed again with smaller tolerances
     magnified_goal: float = 1e4  # a goal in larger numbers has prices of more digits, as HiGHS's tolerances do not grow with it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,14 +12,16 @@ import numpy as np
 import pytest
 from instances import uniform_instance
 from reference import witnesses
+from support.deadlines import slow_clock
 from typer.testing import CliRunner, Result
 
 import fairopt as fo
 from fairopt.analysis import rerun
 from fairopt.analysis.measures import violations
-from fairopt.analysis.properties import pareto
+from fairopt.analysis.properties import case, pareto
 from fairopt.analysis.rerun import given
 from fairopt.cli import app
+from fairopt.processes.crew import Crew
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PAPER = EXAMPLES / "psdsf-figure-1.yaml"
@@ -383,3 +386,57 @@ def test_of_users_who_differ_by_rounding_the_first_is_the_witness(name: str, les
     assert verdict.violation == pytest.approx(5 / 3)
     assert verdict.witness is not None
     assert verdict.witness.users[0] == "a"
+
+
+SEARCHES = ["sharing-incentive", "envy-freeness", "population-monotonicity", "strategy-proofness", "pareto", "max-min"]
+
+
+def told(audit: fo.Audit) -> list[tuple[str, bool | None, str, int | None]]:
+    """What an audit says of each property."""
+    return [(verdict.statement, verdict.holds, str(verdict.violation), verdict.searched) for verdict in audit.values()]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_busy_machine_finds_the_same(whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An hour passes between any two looks at the clock: without a time limit nobody looks."""
+    in_queues = fo.generate("uniform", users=4, servers=2, queues=2, seed=1)
+    instance = fo.Instance([[7, 9], [8, 7]], [[2, 3], [3, 2], [2, 2]], tasks=[2, 2, 2]) if whole else in_queues
+    allocation = fo.solve(instance, "drfh", integral=whole)
+    quiet = told(fo.audit(allocation, SEARCHES, effort=4))
+    slow_clock(monkeypatch)
+    assert told(fo.audit(allocation, SEARCHES, effort=4)) == quiet
+
+
+def test_a_search_ends_at_the_same_step_with_any_number_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each lie takes some 3,000 steps: of ten, those are tried that begin before 10,000 are taken."""
+    allocation = fo.solve(fo.generate("uniform", users=5, servers=2, seed=0), "drfh")
+    monkeypatch.setattr(case, "PATIENCE", 1e4)
+    some = ["population-monotonicity", "strategy-proofness"]
+    alone, again, two = (told(fo.audit(allocation, some, effort=10, seed=3, workers=jobs)) for jobs in (1, 1, 2))
+    assert alone == again == two
+    assert "until the search reached its usual number of steps (a time limit searches longer)" in alone[1][0]
+    assert alone[1][3] == 4
+
+
+@pytest.mark.parametrize(("solver", "seconds"), [(None, None), ("highs", None), ("highs:cp-sat", 60.0), ("pyomo:highs", 60.0)])
+def test_whole_tasks_of_a_solver_that_counts_no_steps_have_a_minute(solver: str | None, seconds: float | None) -> None:
+    """Where the question is asked again; else branch and cut of fairopt decides."""
+    allocation = fo.solve(POOL, "drf", integral=True)
+    question = replace(allocation.question, solver=solver)  # type: ignore[type-var]  # it has one
+    asked = case.Case.of(replace(allocation, question=question), 1, 0, Crew(1, "loky", None), None)
+    assert asked.deadline(again=True).seconds == seconds
+    assert asked.deadline().seconds is None
+    assert asked.deadline(again=True).limits_work
+    assert asked.deadline().limits_work
+
+
+def test_branch_and_cut_of_a_search_ends_after_some_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the verdict says so; with a time limit it goes on."""
+    instance = fo.generate("constrained", of="uniform", users=6, servers=3, rate=0.4, seed=1)
+    allocation = fo.schedule(instance, "drfh")
+    monkeypatch.setattr(case, "PATIENCE", 1.0)
+    first, again = (told(fo.audit(allocation, "max-min")) for _ in range(2))
+    assert first == again
+    assert first[0][1] is not True
+    monkeypatch.undo()
+    assert fo.audit(allocation, "max-min", time_limit=60)["max-min"].holds is not None

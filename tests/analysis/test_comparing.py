@@ -380,7 +380,7 @@ def test_no_whole_tasks_within_a_time_limit_is_a_row_that_failed() -> None:
         ({"schedules": ["drfh:bestfit"]}, r'there is no placement "bestfit" \(did you mean "best-fit"\?\)'),
         ({"schedules": ["drf-h"]}, 'there is no criterion "drf-h"'),
         ({"schedules": ["drfh:best-fit:metrik=l2"]}, r'takes no option "metrik" \(did you mean "metric"\?\)'),
-        ({"schedules": ["drfh:best-fit:metric=l9"]}, 'best-fit has no metric "l9"'),
+        ({"schedules": ["drfh:best-fit:metric=l9"]}, 'best-fit has no metric "l9"; use l1, l2, cosine, dot or tightest'),
         ({"schedules": ["drfh:first-fit:metric=l2"]}, '"metric" is an option of the placement "best-fit"'),
         ({"schedules": ["drfh:first-fit:ties=randm"]}, r'ties cannot be "randm" \(did you mean "random"\?\)'),
         ({"schedules": [{"placement": "best-fit", "metric": ["l2"]}]}, "best-fit has no metric"),

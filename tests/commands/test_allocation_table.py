@@ -121,5 +121,5 @@ def test_levels_are_those_of_all_users() -> None:
 def test_tables_and_json_have_all_users(option: tuple[object, ...]) -> None:
     """A choice is refused there; it had no effect."""
     message = flat(run("solve", LAB, *option, "--csv", status=2).stderr)
-    assert f"{option[0]}: it chooses what a page shows, and .csv has all users; leave it out" in message
+    assert f"{option[0]}: it chooses which users are shown as text, and .csv has all users; leave it out" in message
     assert ".json has all users" in flat(run("compare", LAB, *option, "--json", status=2).stderr)

@@ -41,6 +41,9 @@ def test_a_condition_fails_the_check_of_ones_own_allocation(cluster: Path) -> No
     assert "failed: now: regret is 0.6667, > 0.1" in flat(result.stderr)
     assert "envy is" not in result.stderr
     assert "drfh" in result.stdout
+    for same in ("regret-worst", "worst"):  # as study and worst-case call it
+        failed = run("compare", cluster, "--allocation", own, "--fail-if", f"{same} > 0.1", status=1)
+        assert "failed: now: regret is 0.6667, > 0.1" in flat(failed.stderr)
     run("compare", cluster, "--allocation", own, "--fail-if", "level > 70%")
     run("compare", cluster, "--allocation", held(cluster, "exact", 3, 2), "--fail-if", "regret >= 1e-6")
 

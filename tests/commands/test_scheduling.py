@@ -59,7 +59,7 @@ def test_schedule_options_reach_the_schedule(tmp_path: Path) -> None:
     [
         (["--schedule", "drfh:bestfit"], 'there is no placement "bestfit" (did you mean "best-fit"?)'),
         (["--schedule", "uniform:first-fit"], '"uniform" equalises no share'),
-        (["--metric", "l2"], '"metric" is an option of the placement "best-fit"'),
+        (["--metric", "l2"], '"metric" is an option of the placement "best-fit"; use that placement, or leave --metric out'),
         (["--ties", "none"], '--ties: there is no "none"; use index, largest-demand or random'),
         (["--seed", "-1"], "seed is -1"),
     ],

@@ -60,3 +60,20 @@ def test_of_other_servers_only_the_number_of_levels_is_known() -> None:
         assert (found.tasks is None) == (known is None)
         if found.tasks is not None and known is not None:
             np.testing.assert_allclose(found.tasks, known, rtol=1e-12)
+
+
+def test_a_goal_without_levels_has_one_row_of_prices() -> None:
+    """Two users of weights 1 and 2 share 12 cpu: each cpu costs 3 / 12. In an equilibrium of servers nothing has a price."""
+    cluster = fo.Instance([[12]], [[1], [1]], weights=[1, 2], tasks=[np.inf, 20])
+    for notion in ("proportional", "psdsf"):
+        allocation = fo.solve(cluster, notion)
+        question = allocation.question
+        assert isinstance(question, Optimum)
+        posed = pose(cluster, question, "rdm", Deadline(None))
+        found = likeness_of(allocation, posed.program, posed.merging)
+        assert not found.several_levels
+        if notion == "psdsf":
+            assert found.prices is None
+        else:
+            assert found.prices is not None
+            np.testing.assert_allclose(found.prices, [np.where(posed.program.limits.of_servers, 0.25, 0.0)], rtol=1e-12)

@@ -274,7 +274,8 @@ def test_the_command_writes_what_python_does(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--columns", "task"), 'no measure "task" (did you mean "tasks"?)'),
+        (("--columns", "task"), 'no measure "task" (did you mean "tasks"?); choose from tasks, efficiency, price-of-fairness, min-share'),
+        (("--columns", "regret-wrst"), 'no measure "regret-wrst" (did you mean "regret-worst"?)'),
         (("--reference", "drf"), 'there is no entry "drf" (did you mean "drfh"?)'),
         (("--rename", "drfh"), '"drfh" gives no name; give NAME=TEXT'),
         (("--mean-digits", "3", "--csv"), "--csv has all digits; leave it out"),

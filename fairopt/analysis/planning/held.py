@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +27,6 @@ from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.tables import Column, Mistakes, Schema, Table, read
 from fairopt.tables.spreadsheets import labels_of
 from fairopt.wording import did_you_mean, exactly, named, plural
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["Held", "HeldRow", "Part", "read_held", "rows_of"]
 
@@ -215,9 +212,6 @@ def _parts(placed: Sequence[tuple[HeldRow, int]], users: Mapping[str, int]) -> l
         names = tuple(own) or ((gang,) if gang[:1] != "\0" else ())
         parts.append(Part(tuple((n, i, tasks) for (n, i), tasks in cells.items()), 1, int(any(row.protected for row, _ in members)), names))
     return parts
-
-
-What: TypeAlias = "Allocation | Mapping[tuple[str, str], float] | Sequence[HeldRow] | pd.DataFrame | FloatArray | Path | str"
 
 
 def rows_of(held: Any, instance: Instance, single: Instance) -> list[HeldRow]:

@@ -27,13 +27,12 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -43,7 +42,7 @@ from fairopt.analysis.measures import Violation, takes_part, violations
 from fairopt.analysis.properties.own_rows import rows_about, rows_of
 from fairopt.analysis.rerun import notion_of_allocation
 from fairopt.certificate import allocation_excess
-from fairopt.errors import NoSolution
+from fairopt.errors import FairoptError, NoSolution
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.by_server import work_in_words
 from fairopt.instance.fractions import from_rationals
@@ -54,10 +53,16 @@ from fairopt.processes.crew import Crew
 from fairopt.program import LimitKind, Program
 from fairopt.program.parallelism import tasks_within
 from fairopt.program.stated_rows import StatedRow
+from fairopt.solvers.backend import Deadline, Work, limited_work
 
-__all__ = ["PATIENCE", "Case", "as_asked", "quietly", "unanswered"]
+__all__ = ["PATIENCE", "Answered", "Case", "as_asked", "quietly", "unanswered"]
 
-PATIENCE = 60.0  # seconds for each search, if no time limit is given
+PATIENCE = 6e7  # steps of work for each search, if no time limit is given
+_COUNTING, _MINUTE = (None, "highs"), 60.0  # solvers that count steps of branch and cut, and seconds for a search by another one
+Answered: TypeAlias = tuple[FloatArray | FairoptError, float]
+"""The tasks of an allocation that was made again, or its error, and the work that it took."""
+
+_OF_A_SOLVE, _OF_A_CELL = 3_000.0, 2.0  # steps of a solve, and of each user and server of it, beside those that engines count
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,9 +284,38 @@ class Case:
         complete: BoolArray = self.value >= most * (1 - self.same(FITS))
         return complete
 
-    def deadline(self) -> float:
-        """Return the end of a search that starts now, by the monotonic clock."""
-        return time.monotonic() + (PATIENCE if self.time_limit is None else self.time_limit)
+    def deadline(self, *, again: bool = False) -> Deadline:
+        """Return the limit of a search that starts now: the time limit, or without one an amount of work.
+
+        ``again``: of a search that asks the question of the allocation again. If its solver finds whole tasks and counts no steps, the
+        search has a minute.
+        """
+        if self.time_limit is not None:
+            return Deadline(self.time_limit)
+        question = self.allocation.question
+        counts = not (again and self.whole and isinstance(question, Optimum) and question.solver not in _COUNTING)
+        return Deadline(None if counts else _MINUTE).within(PATIENCE)
+
+    @contextmanager
+    def counted(self) -> Iterator[Work]:
+        """Limit the work of the solves inside, as that of a search; without a limit on work where there is a time limit."""
+        with limited_work(PATIENCE if self.time_limit is None else np.inf) as work:
+            yield work
+
+    def answered(self, ask: Callable[[], FloatArray]) -> Answered:
+        """Return what ``ask`` returns, or its error, and the work that it took."""
+        found: FloatArray | FairoptError
+        with self.counted() as work:
+            try:
+                found = ask()
+            except FairoptError as error:
+                found = error
+        return found, work.spent + _OF_A_SOLVE + _OF_A_CELL * self.instance.n_users * self.instance.n_servers
+
+    @property
+    def ended(self) -> str:
+        """What ends a search, in words."""
+        return "its usual number of steps (a time limit searches longer)" if self.time_limit is None else "its time limit"
 
     def name(self, n: int) -> str:
         """Return the name of a user, in quotes."""
@@ -330,6 +364,6 @@ def quietly() -> Iterator[None]:
             logger.removeFilter(only_errors)
 
 
-def unanswered(what: object, why: str) -> NoSolution:
+def unanswered(what: object, why: str) -> Answered:
     """Return what stands in the place of an allocation whose computation has ended its worker, also when it was tried alone."""
-    return NoSolution(f"computing it ended its worker twice, the second time alone: {why}")
+    return NoSolution(f"computing it ended its worker twice, the second time alone: {why}"), 0.0

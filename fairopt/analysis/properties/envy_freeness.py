@@ -18,7 +18,6 @@ siblings of other tiers are not compared. Nor are those in a queue of the order 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -100,8 +99,9 @@ def _among_queues(case: Case) -> Verdict:
             continue
         bundles = [families.held(child) - families.promised(child) for child in children]
         for child in children:
-            if time.monotonic() > end:
-                return does_not_apply(NAME, "Undecided: time was up before all queues were compared.")
+            if end.left == 0.0:
+                return does_not_apply(NAME, f"Undecided: the search reached {case.ended} before all queues were compared.")
+            end.spend(families.steps_of_a_gain(child) * len(children))
             gains = [
                 families.gain(child, bundle * (child.weight / other.weight))
                 if other is not child and (child.is_queue or other.is_queue) and other.tier == child.tier

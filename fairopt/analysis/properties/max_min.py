@@ -17,7 +17,6 @@ s in the allocation, and more than s in the exact leximin.
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -185,12 +184,11 @@ def _proved(case: Case, program: Program) -> bool:
 
 
 def _whole(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
-    deadline = case.deadline()
     proved = True
     try:
-        with without_remarks():
+        with without_remarks(), case.counted():
             exact: Allocation | FloatArray = solve(
-                *_question(case, share), sharing=case.sharing, integral=True, time_limit=max(deadline - time.monotonic(), 1e-3)
+                *_question(case, share), sharing=case.sharing, integral=True, time_limit=case.time_limit
             ).tasks
     except NoSolution as error:
         if "tasks" not in error.known:
@@ -203,7 +201,9 @@ def _whole(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
         return found
     if not proved:
         return does_not_apply(
-            name, f"{_WHOLE}undecided: branch and cut found nothing better in its time, and did not prove that nothing better exists."
+            name,
+            f"{_WHOLE}undecided: branch and cut found nothing better before it reached {case.ended}, and did not prove that nothing better "
+            "exists.",
         )
     if different and not case.feasible:
         return does_not_apply(name, f"{_WHOLE}the allocation exceeds its limits, and no allocation within the limits reaches its shares.")

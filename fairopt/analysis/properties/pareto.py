@@ -16,14 +16,13 @@ worse for none.
 
 *Whole tasks* are judged among allocations of whole tasks, in three steps. A task that fits into the free capacity is an improvement. If no
 allocation of divisible tasks has a whole task more in total, the allocation is optimal. Otherwise branch and cut decides; if it reaches its
-time limit, the verdict is None. Branch and cut solves "efficiency" with two users in place of each user n: the first has the x[n] tasks,
+limit, the verdict is None. Branch and cut solves "efficiency" with two users in place of each user n: the first has the x[n] tasks,
 and each of them counts more than all tasks that the second users could add. If the worth of a task differs between servers, branch and cut
 maximises the sum of worth, where nobody has less than before.
 """
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -36,7 +35,7 @@ import scipy.sparse as sp
 from fairopt.allocation import Allocation
 from fairopt.analysis.in_fractions import largest
 from fairopt.analysis.properties.branching import better_for_all, single_servers_known
-from fairopt.analysis.properties.case import PATIENCE, Case
+from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, judged_in_floats, violated
 from fairopt.analysis.properties.whole_tasks import largest_totals, more_for_somebody, one_more, proved
 from fairopt.errors import FairoptError, NoSolution
@@ -64,6 +63,8 @@ __all__ = ["NAME", "check"]
 
 NAME = "pareto"
 _WHOLE = "Judged among whole tasks: "
+_LONGEST = 60.0  # seconds that a program in fractions may be expected to take, if no time limit is given,
+_NODES = 5_000  # and nodes of branch and cut for tasks that are worth more on some servers
 _MANY = 10_000  # columns; above this, the interior point method with crossover is faster than the simplex method
 
 
@@ -203,7 +204,7 @@ def _improvement_in_fractions(case: Case, *, by_reach: bool = True) -> Any:
     users, servers = program.pair_users, program.pair_servers
     worth = [1] * users.size if case.worth is None else np.asarray(merging.restrict(case.worth))[users, servers].tolist()
     seconds = seconds_of_a_level(exact)
-    if seconds > (PATIENCE if case.time_limit is None else case.time_limit):
+    if seconds > (_LONGEST if case.time_limit is None else case.time_limit):
         return f"Undecided: the linear program would take about {duration(seconds)} in fractions."
     reach = [(1 / each if by_reach else 1) if each > 0 else 0 for each in case.reach.tolist()]
     goal = [reach[n] * value if case.part[n] else 0 for n, value in zip(users.tolist(), worth, strict=True)]
@@ -262,7 +263,8 @@ def _whole(case: Case) -> Verdict:
     if verdict is not None and (verdict.holds is False or proved):
         return verdict
     return does_not_apply(
-        NAME, f"{_WHOLE}undecided: branch and cut found no improvement in its time, and did not prove that there is none."
+        NAME,
+        f"{_WHOLE}undecided: branch and cut found no improvement before it reached {case.ended}, and did not prove that there is none.",
     )
 
 
@@ -390,11 +392,12 @@ def _best_of_whole(case: Case) -> tuple[FloatArray | None, bool]:
         queue_of=[instance.queue_of[n] for n in two],
         limits=split(instance, {instance.users[n]: [f"{instance.users[n]} ({word})" for word in ("held", "more")] for n in case.members}),
     )
-    limit = max(case.deadline() - time.monotonic(), 1e-3)
     proved = True
     try:
-        with without_remarks():
-            best: Allocation | FloatArray = solve(doubled, _MostTasks(), integral=True, sharing=case.sharing, time_limit=limit).tasks
+        with without_remarks(), case.counted():
+            best: Allocation | FloatArray = solve(
+                doubled, _MostTasks(), integral=True, sharing=case.sharing, time_limit=case.time_limit
+            ).tasks
     except NoSolution as error:
         if "tasks" not in error.known:
             return None, False
@@ -428,6 +431,7 @@ def _most_worth_within(
     value = worth[users, servers] * case.part[users]
     rows: Any = sp.csc_array(limits.matrix / limits.bounds[:, None])  # the stubs of scipy know dense rows only
     own: Any = sp.csr_array((value, (users, np.arange(users.size))), shape=(len(program.users), users.size))
+    how: Any = {"mip_rel_gap": 0.0} | ({"node_limit": _NODES} if case.time_limit is None else {"time_limit": case.time_limit})
     answer = scipy.optimize.milp(
         -value,
         integrality=np.ones(users.size, np.int64),
@@ -436,7 +440,7 @@ def _most_worth_within(
             scipy.optimize.LinearConstraint(rows, ub=np.ones(len(limits))),
             scipy.optimize.LinearConstraint(own[case.members], lb=(case.value - case.slack)[case.members]),
         ],
-        options={"mip_rel_gap": 0.0, "time_limit": max(case.deadline() - time.monotonic(), 1e-3)},
+        options=how,
     )
     if answer.x is None:
         return (None, answer.status == 2), None

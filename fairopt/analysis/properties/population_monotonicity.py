@@ -18,7 +18,6 @@ None. If an exact x[n] is not unique ("efficiency", "psdsf", whole tasks), the c
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import Any
 
@@ -26,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.allocation import Optimum
-from fairopt.analysis.properties.case import Case, quietly, unanswered
+from fairopt.analysis.properties.case import Answered, Case, quietly, unanswered
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError
@@ -54,18 +53,20 @@ def check(case: Case) -> Verdict:
     leaving = _leaving(case)
     if not leaving.size:
         return holds(NAME, "Nobody can lose when another user leaves: no user below another could rise.", 0)
-    end = case.deadline()
+    end = case.deadline(again=True)
     worst: Any = 0
     tried, failed, witness = 0, "", None
     queue = leaving[: case.effort]
     crew = case.crew
     at_once = 1 if crew.alone else 4 * crew.size
     for first in range(0, queue.size, at_once):
-        if first and time.monotonic() > end:
+        if end.left == 0.0:
             break
         some = queue[first : first + at_once]
-        left = max(end - time.monotonic(), 1e-3)
-        for z, answer in zip(some, crew.map(partial(_answer, case, left), some.tolist(), unanswered), strict=True):
+        for z, (answer, work) in zip(some, crew.map(partial(_answer, case, end.seconds_left), some.tolist(), unanswered), strict=True):
+            if end.is_spent:  # as with any other number of workers
+                break
+            end.spend(work)
             if isinstance(answer, FairoptError):
                 failed = str(answer)
                 continue
@@ -80,7 +81,7 @@ def check(case: Case) -> Verdict:
         return violated(NAME, worst, f"Somebody runs less when another leaves ({how} without each of {tried:,}).", witness, tried)
     if tried == leaving.size:
         return holds(NAME, f"Nobody runs less when another leaves: {how} without each, {tried:,} in all that could matter.", tried)
-    why = f"one could not be solved: {failed}" if failed else "the rest were not tried; raise effort or the time limit"
+    why = f"one could not be solved: {failed}" if failed else "the rest were not tried; raise effort, or give a longer time limit"
     return does_not_apply(NAME, f"Undecided: no loss in {tried:,} of {leaving.size:,} users who could leave ({how}); {why}.", tried)
 
 
@@ -113,14 +114,11 @@ def without(instance: Instance, z: int) -> tuple[Instance, IntArray]:
     ), stay
 
 
-def _answer(case: Case, time_limit: float, z: int) -> FloatArray | FairoptError:
+def _answer(case: Case, time_limit: float | None, z: int) -> Answered:
+    """Return the tasks without a user, and the work that they took."""
     instance, stay = without(case.instance, z)
-    try:
-        with quietly():
-            tasks: FloatArray = case.tasks_of(rerun(case.allocation, instance, users=stay, time_limit=time_limit))
-            return tasks
-    except FairoptError as error:
-        return error
+    with quietly():
+        return case.answered(lambda: case.tasks_of(rerun(case.allocation, instance, users=stay, time_limit=time_limit)))
 
 
 def _after(case: Case, z: int, tasks: FloatArray) -> Any:

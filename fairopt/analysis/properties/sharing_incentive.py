@@ -24,7 +24,6 @@ its own guarantee on top, is no less.)
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -103,8 +102,10 @@ def _among_siblings(case: Case) -> Verdict:
     asked = 0
     for node, children in families.families():
         for child in children:
-            if time.monotonic() > end:
-                return does_not_apply(NAME, f"Undecided: {plural(asked, 'user or queue', 'users and queues')} compared until time was up.")
+            if end.left == 0.0:
+                compared = plural(asked, "user or queue was", "users and queues were")
+                return does_not_apply(NAME, f"Undecided: {compared} compared when the search reached {case.ended}.")
+            end.spend(families.steps_of_a_gain(child))
             if child.weight == 0:
                 continue
             asked += 1

@@ -43,6 +43,7 @@ from fairopt.wording import joined, named
 
 __all__ = ["Child", "Families", "named_child", "not_compared"]
 
+_OF_A_PROGRAM, _OF_A_USER = 2_000.0, 100.0  # steps of a linear program, beside its pairs, and of what a user alone gains
 Part: TypeAlias = tuple[Any, IntArray, IntArray]  # of a matrix: values, rows, columns
 
 
@@ -255,6 +256,10 @@ class Families:
     def slack(self, child: Child) -> Any:
         """Return the tasks that count as rounding."""
         return self.case.slack[child.users].sum()
+
+    def steps_of_a_gain(self, child: Child) -> float:
+        """About how many steps of work `gain` takes."""
+        return _OF_A_PROGRAM + child.users.size * self.instance.n_servers if child.is_queue else _OF_A_USER
 
     def gain(self, child: Child, bundle: FloatArray) -> Any:
         """Return by how many tasks it would be better off with a bundle, (servers, things); 0 where it would not."""

@@ -27,7 +27,6 @@ of them, and some can run more (`fairopt.analysis.properties.siblings`). Whole t
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -37,7 +36,7 @@ import numpy as np
 
 from fairopt.allocation import Optimum
 from fairopt.analysis.properties.best_placement import best_placement
-from fairopt.analysis.properties.case import Case, quietly, unanswered
+from fairopt.analysis.properties.case import Answered, Case, quietly, unanswered
 from fairopt.analysis.properties.lies import Joint, Lie, lie_about
 from fairopt.analysis.properties.siblings import Child, Families, named_child
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, violated
@@ -83,14 +82,14 @@ def check(case: Case) -> Verdict:
         return does_not_apply(NAME, f"Undecided: no lie could be tried{f' ({search.failed})' if search.failed else ''}.", 0)
     paid, of_queue = search.paid(), search.paid_to_a_queue()
     lies = f"{plural(search.tried, 'lie')} tried, seed {case.seed}"
-    ended = ", until time was up" if search.late else ""
+    ended = f", until the search reached {case.ended}" if search.late else ""
     if of_queue is not None and (not paid or of_queue[0] > paid[0][0] * (1 + NOTHING)):
         return _of_queue(case, search, *of_queue, f"the best of {lies}{ended}")
     if not paid:
         statement = f"No profitable lie found by {lies}{ended}: a search, not a proof."
         return Verdict(NAME, True, 0.0, statement, searched=search.tried, not_found=f"no lie found ({search.tried:,} tried)")
     gain, lie = paid[0]
-    answer = _ask(case, None, lie)
+    answer, _ = _ask(case, None, lie)
     assert not isinstance(answer, FairoptError)
     honest = case.value[lie.n]
     of_its_own = f"{figure(honest + gain, 6)} of its own instead of {figure(honest, 6)}"
@@ -109,7 +108,7 @@ def check(case: Case) -> Verdict:
 
 def _at_least(case: Case, search: _Search, lie: Lie, most: Any) -> str:
     """Say what the liar runs under the worst optimal placement, where that is less than the most."""
-    answer = _ask(case, None, lie, worst=True)
+    answer, _ = _ask(case, None, lie, worst=True)
     assert not isinstance(answer, FairoptError)
     least = search.runs(lie, answer)
     if least >= most - case.slack[lie.n]:
@@ -119,7 +118,7 @@ def _at_least(case: Case, search: _Search, lie: Lie, most: Any) -> str:
 
 def _of_queue(case: Case, search: _Search, gain: Any, lie: Lie | Joint, node: int, of: str) -> Verdict:
     """Return the verdict on a lie that pays a queue."""
-    answer, queue = _ask(case, None, lie), search.families.queue(node)
+    (answer, _), queue = _ask(case, None, lie), search.families.queue(node)
     assert not isinstance(answer, FairoptError)
     said = lie.said if isinstance(lie, Joint) else f"says of {case.name(lie.n)} that {lie.words(case.instance)}"
     honest = search.families.value(queue)
@@ -139,8 +138,8 @@ class _Search:
     def __init__(self, case: Case) -> None:
         self.case = case
         self.rng = np.random.default_rng([case.seed, 0x11E])
-        self.end = case.deadline()
-        self.tried, self.failed, self.late = 0, "", False
+        self.end = case.deadline(again=True)
+        self.tried, self.failed = 0, ""
         self.found: list[tuple[Any, Lie]] = []
         self.families = Families(case)
         self.queues = (
@@ -157,12 +156,12 @@ class _Search:
         crew = case.crew
         at_once = 1 if crew.alone else 8 * crew.size
         for first in range(0, len(lies), at_once):
-            left = self.end - time.monotonic()
-            if left <= 0:
-                self.late = True
-                return
             some = lies[first : first + at_once]
-            for lie, answer in zip(some, crew.map(partial(_ask, case, left), some, unanswered), strict=True):
+            answers = [] if self.late else crew.map(partial(_ask, case, self.end.seconds_left), some, unanswered)
+            for lie, (answer, work) in zip(some, answers, strict=not self.late):
+                if self.end.is_spent:  # as with any other number of workers
+                    return
+                self.end.spend(work)
                 if isinstance(answer, FairoptError):
                     self.failed = str(answer)
                     continue
@@ -170,6 +169,11 @@ class _Search:
                 if isinstance(lie, Lie):
                     self.found.append((self.runs(lie, answer) - case.value[lie.n], lie))
                 self._judge_queues(lie, answer)
+
+    @property
+    def late(self) -> bool:
+        """Is nothing left for more lies?"""
+        return self.end.left == 0.0
 
     def runs(self, lie: Lie, answer: FloatArray) -> Any:
         """Return the worth of the true tasks that the liar can run."""
@@ -377,22 +381,23 @@ class _Search:
         return replace(lie, **{about: moved})
 
 
-def _ask(case: Case, time_limit: float | None, lie: Lie | Joint, *, worst: bool = False) -> FloatArray | FairoptError:
+def _ask(case: Case, time_limit: float | None, lie: Lie | Joint, *, worst: bool = False) -> Answered:
     """Return the tasks that are given as declared, (users, servers), placed as is best for a user who lies, or ``worst``."""
     question = case.allocation.question
-    try:
-        with quietly():
-            told = lie.told(case.instance)
-            tasks: FloatArray = case.tasks_of(rerun(case.allocation, told, time_limit=time_limit))
-            if isinstance(lie, Joint) or not isinstance(question, Optimum) or case.whole:
-                return tasks.copy()
-            worth = _true_tasks(case, lie) * case.worth_to(lie.n)
-            if not _placement_matters(case, told, worth[told.eligibility[lie.n]]):
-                return tasks.copy()
-            sign = -1 if worst else 1
-            return np.array(best_placement(question.notion, told, case.sharing, tasks, lie.n, sign * worth, time_limit))
-    except FairoptError as error:
-        return error
+
+    def given() -> FloatArray:
+        told = lie.told(case.instance)
+        tasks: FloatArray = case.tasks_of(rerun(case.allocation, told, time_limit=time_limit))
+        if isinstance(lie, Joint) or not isinstance(question, Optimum) or case.whole:
+            return tasks.copy()
+        worth = _true_tasks(case, lie) * case.worth_to(lie.n)
+        if not _placement_matters(case, told, worth[told.eligibility[lie.n]]):
+            return tasks.copy()
+        sign = -1 if worst else 1
+        return np.array(best_placement(question.notion, told, case.sharing, tasks, lie.n, sign * worth, time_limit))
+
+    with quietly():
+        return case.answered(given)
 
 
 def _told(case: Case, lie: Lie | Joint) -> Instance:

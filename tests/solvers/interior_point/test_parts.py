@@ -94,7 +94,7 @@ def test_two_attempts_that_get_stuck_are_all(products: tuple[float, float], atte
         point = Point(np.full(given.v.size, 0.1), np.full(given.n_rows, np.inf), 1)
         return logarithmic_path._Outcome(given, point, np.inf, products[min(len(made), 2) - 1])
 
-    monkeypatch.setattr(logarithmic_path, "_follow", stuck)
+    monkeypatch.setattr(logarithmic_path, "_attempted", stuck)
     monkeypatch.setattr(logarithmic_path, "solve_on_sets", lambda *_: None)
     follow(problem, NEVER)
     assert len(made) == attempts
