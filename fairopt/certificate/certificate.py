@@ -18,9 +18,11 @@ magnitude, and the sum does not show a user with a tiny weight that lacks most o
 * the room left of a pair;
 * what users that run all their tasks spend on servers beyond the cheapest way to run them, relative to the spending of the others. The
   price of the tasks of such a user can be so large that its other spending is lost to rounding, although it takes servers from others.
-  Only users whose tasks have the same worth on all servers are checked.
+  Only users whose tasks have the same worth on all servers are checked;
+* an estimate of how far what users have would move with what rounding hides in the prices of others, if these are so much larger that the
+  conditions of optimality hold to rounding with other tasks, too (``fairopt.certificate.hidden_prices``).
 
-All of these are differences of the goal. ``distance`` bounds the distance of each user's utility from its optimum, by the gap and the
+All but the last are differences of the goal. ``distance`` bounds the distance of each user's utility from its optimum, by the gap and the
 curvature of the goal (``fairopt.certificate.distance``).
 
 *Trade-off*, (1 - e) log M(U) + e log sum U: the same, with the gradient phi[n] U[n]^-beta + kappa, where kappa = e / (1 - e) * sum phi[n]
@@ -46,6 +48,7 @@ import numpy as np
 from fairopt.certificate.conditions import bottleneck_violation, clause_violation, kkt_violation, room_left, ruled_violation
 from fairopt.certificate.distance import proved_distance
 from fairopt.certificate.finish_times import finish_time_gaps
+from fairopt.certificate.hidden_prices import hidden_part
 from fairopt.certificate.leximin_levels import level_gaps
 from fairopt.certificate.nested_levels import nested_gaps
 from fairopt.certificate.one_level import one_level_gaps
@@ -96,8 +99,9 @@ class Certificate(ShowsItself):
         Upper bound on how much higher a level (or the total) could be.
     fairness : float
         Leximin: upper bound on how much a user could gain without harming a user no better off, or holds of what users at lower levels
-        lack. Alpha-fair goals and trade-offs: the largest violation of a condition of optimality by a single user. Equilibria and
-        alternatives: the largest violation of the condition that defines them. 0 for a total.
+        lack. Alpha-fair goals and trade-offs: the largest violation of a condition of optimality by a single user, or an estimate of how
+        far a user's tasks may be from those of the optimum where rounding hides violations. Equilibria and alternatives: the largest
+        violation of the condition that defines them. 0 for a total.
     whole_tasks : bool
         All tasks are whole.
     greedy : bool
@@ -282,7 +286,9 @@ def _(goal: Total, program: Program, solution: Solution, feasibility: float) -> 
 def _(goal: AlphaFair | Tradeoff, program: Program, solution: Solution, feasibility: float) -> Residuals:
     prices = np.zeros(len(program.limits)) if solution.prices is None else solution.prices
     if program.down_closed:
-        unfair = max(room_left(program, solution.x), kkt_violation(program, goal, solution.x, prices))
+        unfair = max(
+            room_left(program, solution.x), kkt_violation(program, goal, solution.x, prices), hidden_part(program, goal, solution.x, prices)
+        )
         gap = _total_gap(program, marginal_worth(program, goal, solution.x), solution, any_scale=True)
     else:
         gap, unfair = ruled_violation(program, goal, solution.x, prices)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.certificate.distance import proved_distance
+from fairopt.certificate.price_response import UNIT
 from fairopt.certificate.table_excess import table_excess
 from fairopt.instance import FloatArray
 from fairopt.program import AllPairs, AlphaFair
@@ -66,4 +67,15 @@ def alpha_fair_gaps(program: AllPairs, goal: AlphaFair, tasks: FloatArray, price
     feasibility = table_excess(program, tasks)
     gap = max(bound - earned, 0.0) / bound
     distance = proved_distance(goal, goal.weights, held, gap / (1 - gap) + feasibility if gap < 1 else np.inf)
-    return feasibility, gap, max(beyond, wasted, room, 0.0), distance
+    return feasibility, gap, max(beyond, wasted, room, _hidden_part(demands), 0.0), distance
+
+
+def _hidden_part(demands: FloatArray) -> float:
+    """Return the part of its own price by which rounding of another user's price may hide the price of a user.
+
+    A unit of rounding of d p, of what a user with the demands d pays for a task, is at most this part of the price of a user with the
+    demands d', by the resource r: d[s] p[s] / (d[r] p[r]) d'[r] p[r] / (d'[s] p[s]) (`fairopt.certificate.hidden_prices`).
+    """
+    logs = np.log(demands)
+    furthest = max(float(np.ptp(logs[:, r] - logs[:, s])) for r in range(demands.shape[1]) for s in range(demands.shape[1]))
+    return float(UNIT * np.exp(furthest))

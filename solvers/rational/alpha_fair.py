@@ -2,7 +2,8 @@ r"""Alpha-fair goals and trade-offs to any number of digits: a feasible allocati
 asked.
 
 The optimum is irrational in general. Floats show its *active sets*, the pairs whose worth is their cost (S) and the limits that have a
-price (F). With these fixed, the conditions of optimality are
+price (F), or else the end of a path with many digits does (`fairopt.solvers.rational.central_end`). With these fixed, the conditions of
+optimality are
 
     z[n] u[p] = sum over j in F of A[j,p] price[j]   for the pairs of S,    z[n] = phi[n] U[n]^-alpha  (+ kappa for a trade-off)   (1)
     sum of A[j,p] x[p] = b[j]   on F,        sum of u[p] x[p] over the pairs of n = U[n],    x = 0 outside S                      (2)
@@ -28,9 +29,9 @@ allocation and the prices alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 from flint import arb, ctx, fmpq
@@ -40,9 +41,11 @@ from fairopt.instance.fractions import rationals
 from fairopt.program import Solution
 from fairopt.program.exact import ExactProgram
 from fairopt.solvers.backend import Deadline
+from fairopt.solvers.rational.central_end import ends_of_path
 from fairopt.solvers.rational.enclosing import (
     BITS,
     Enclosing,
+    digits_apart,
     in_worth,
     marginal_worth,
     midpoint,
@@ -120,20 +123,32 @@ def solve_near(goal: Enclosing, x: Sequence[float], prices: Sequence[float], dig
         ctx.prec = int(SETTINGS.first_digits * BITS)
         money = in_worth(goal, x, prices)
         seen: set[Sets] = set()
-        for by_price, by, tolerance in _GUESSES:
-            sets = _sets_near(goal, x, money, tolerance, by_price, by)
+        first, *others = _GUESSES
+        for sets, near, at, start in chain(
+            _read([first], goal, x, money), ends_of_path(goal, x, money, go_on), _read(others, goal, x, money)
+        ):
             for _ in range(SETTINGS.rounds_of_sets):
                 if sets is None or sets in seen or not go_on():
                     break
                 seen.add(sets)
-                ctx.prec = int(SETTINGS.first_digits * BITS)
-                found = _try(goal, *sets, x, money, digits)
+                apart = digits_apart(goal, start)
+                ctx.prec = int((SETTINGS.first_digits + 2 * apart) * BITS)
+                found = _try(goal, *sets, near, at, start, digits + apart)
                 if isinstance(found, list):
                     return found
                 sets = found
     finally:
         ctx.prec = before
     return []
+
+
+def _read(
+    guesses: Sequence[tuple[bool, str, float]], goal: Enclosing, x: Sequence[float], prices: list[arb]
+) -> Iterator[tuple[Sets | None, Sequence[float], list[arb], list[arb]]]:
+    """Yield sets that are read off floats, one for each guess of what is 0 there, with the floats, the prices and the utilities."""
+    start = utilities_of(goal, [arb(value) for value in x])
+    for by_price, by, tolerance in guesses:
+        yield _sets_near(goal, x, prices, tolerance, by_price, by), x, prices, start
 
 
 def _sets_near(goal: Enclosing, x: Sequence[float], prices: Sequence[arb], tolerance: float, by_price: bool, by: str) -> Sets | None:
@@ -178,10 +193,10 @@ def _try(
     priced: frozenset[int],
     x: Sequence[float],
     prices: Sequence[arb],
+    start: Sequence[arb],
     digits: int,
 ) -> list[Point] | Sets | None:
     """Return points of these sets; or better sets; or None where the sets tell nothing."""
-    start = utilities_of(goal, [arb(value) for value in x])
     reduced = reduced_conditions(goal, tied, priced, prices, start)
     if reduced is None:
         return None

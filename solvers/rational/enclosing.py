@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import floor
+from math import floor, log
 
 from flint import arb, ctx, fmpq
 
@@ -13,7 +13,18 @@ from fairopt.program.exact import ExactProgram, exact_powers
 from fairopt.solvers.rational.near import fraction, rational, simplest
 from fairopt.solvers.rational.settings import SETTINGS
 
-__all__ = ["BITS", "Enclosing", "in_worth", "marginal_worth", "midpoint", "rounded", "small_fraction", "utilities_of", "within_limits"]
+__all__ = [
+    "BITS",
+    "Enclosing",
+    "digits_apart",
+    "in_worth",
+    "marginal_worth",
+    "midpoint",
+    "rounded",
+    "small_fraction",
+    "utilities_of",
+    "within_limits",
+]
 
 BITS = 3.3219280948873626  # of a decimal digit
 
@@ -104,6 +115,15 @@ def marginal_worth(goal: Enclosing, utility: Sequence[arb]) -> tuple[list[arb], 
     e = arb(goal.efficiency)
     kappa = e / (1 - e) * sum((a * b for a, b in zip(own, utility, strict=True)), arb(0)) / sum(utility, arb(0))
     return [value + kappa for value in own], kappa
+
+
+def digits_apart(goal: Enclosing, utility: Sequence[arb]) -> int:
+    """Return by how many orders of magnitude the most that a user pays exceeds the least."""
+    if not all(value > 0 for value in utility):
+        return 0
+    z, _ = marginal_worth(goal, utility)
+    log_money = [float((worth * value).log()) for worth, value in zip(z, utility, strict=True)]
+    return int((max(log_money) - min(log_money)) / log(10))
 
 
 def in_worth(goal: Enclosing, x: Sequence[float], prices: Sequence[float]) -> list[arb]:

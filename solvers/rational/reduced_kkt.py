@@ -38,7 +38,10 @@ class Reduced:
 def reduced_conditions(
     goal: Enclosing, tied: frozenset[int], priced: frozenset[int], prices: Sequence[arb], utility: Sequence[arb]
 ) -> Reduced | None:
-    """Solve (1): eliminate the prices first, the largest first, so that c are worths of users."""
+    """Solve (1): eliminate the prices first, then worths, each the largest first, so that c are worths of users.
+
+    The smallest worths and prices are lost to rounding where they are differences of the largest.
+    """
     limits = sorted(priced)
     column = {j: k for k, j in enumerate(limits)}
     users = len(goal.phi)
@@ -49,8 +52,7 @@ def reduced_conditions(
         rows.append(row)
     sizes = goal.sizes
     money = [prices[j] * arb(sizes[j]) for j in limits]
-    total = sum(money, arb(0))
-    order = [2.0 + float(value / total) if total > 0 else 2.0 for value in money] + [1.0] * users
+    order = [2.0 + place for place in _places(money)] + [1.0 + place for place in _places(marginal_worth(goal, utility)[0])]
     tableau = Tableau.of(rows, [fmpq(0)] * len(rows), order)
     assert tableau is not None
     dependent = [j for j in tableau.free if j < len(limits)]
@@ -78,6 +80,15 @@ def reduced_conditions(
         for k, a in row.items():
             right[k] += a * goal.bounds[j]
     return Reduced(P, Z, free, right)
+
+
+def _places(values: Sequence[arb]) -> list[float]:
+    """Return numbers in [0, 1) that are in the same order as values."""
+    ascending = sorted(range(len(values)), key=lambda k: values[k].mid())
+    places = [0.0] * len(values)
+    for place, k in enumerate(ascending):
+        places[k] = place / len(values)
+    return places
 
 
 def worth_and_prices(reduced: Reduced, c: Sequence[arb]) -> tuple[list[arb], dict[int, arb]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["SETTINGS", "Settings"]
+__all__ = ["PATH", "SETTINGS", "PathSettings", "Settings"]
 
 
 class Settings(NamedTuple):
@@ -51,4 +51,20 @@ class Settings(NamedTuple):
     steps_of_a_guess: float = 3000.0  # and beside them
 
 
+class PathSettings(NamedTuple):
+    """The path to the active sets of an alpha-fair goal that floats do not show (central_end)."""
+
+    digits: tuple[int, ...] = (40, 80, 160)  # of the products at points whose sets are tried, in turn
+    more_digits: int = 40  # beyond twice as many, with which steps are computed
+    first_mu: float = 1e-6  # relative product of the first point
+    inside: float = 0.999  # part of the limits that the first point fills
+    steps: int = 200  # from one of these points to the next
+    to_the_boundary: float = 0.99  # part of the way
+    long: float = 0.9  # length of a step after which mu falls fast,
+    middling: float = 0.5  # and slowly
+    fast: float = 1e-3
+    slow: float = 0.05
+
+
 SETTINGS = Settings()
+PATH = PathSettings()

@@ -151,7 +151,7 @@ def test_a_hopeless_alpha_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(steps) < 2 * ALPHA_FAIR.steps_of_start
 
 
-@pytest.mark.parametrize("seed", [19, 35, 42, 86, 93])
+@pytest.mark.parametrize("seed", [19, 42, 86, 93])
 def test_units_need_not_follow_users_who_are_stopped(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Users who pay nothing make the units of limits as small as nothing, and the path gets lost; in other units it has a good end."""
     program = fo.formulate(servers_far_apart(seed), "proportional", alpha=8)

@@ -1,0 +1,137 @@
+r"""How far what users have moves if the conditions of an alpha-fair optimum hold only up to doubts: linear equations near an answer.
+
+With changes y[p] of the parts u[p] x[p] / U[n] of what users have, and relative changes p[j], m[n] of prices and marginal worths, near an
+answer the conditions of optimality are
+
+    sum_j a[j,p] p[j] - m[n] + rho y[p]  =  e[p]       for pairs p in use,     a[j,p] = A[j,p] price[j] / c[p]
+    sum_p h[j,p] y[p] - rho p[j]         =  f[j]       for full limits j,      h[j,p] = A[j,p] U[n] / (u[p] b[j])
+    sum_p y[p] + m[n] / alpha            =  0          for users n
+
+where e are the doubts of costs, and f what is left of limits, or taken by pairs that should not be in use, each at least a unit of
+rounding. In use are pairs that are as cheap for their user as those it has, up to doubts, with anything on them or not. Users who are
+stopped by their own limit on tasks have 0 in place of 1 / alpha, and c without the price of this limit. A price that no equation sees but
+by a part a of 10^-20 of a cost is not known: the small rho leaves it undetermined, and it moves by up to e / rho. Placements that are not
+unique do so, too, but move no utility.
+
+*Solution.* y is counted in parts s[p] <= 1 that fill a limit. Let a bar be the mean over the pairs of a user with the weights s^2. Without
+y and m, a system of the limits is left,
+
+    sum_p s^2 h (a - bar a)' p  +  rho (sum_n bar h bar a' / alpha + rho) p
+        =  sum_p s^2 (h - bar h) e  +  rho (sum_n bar h bar e / alpha - f).
+
+Signs of doubts are not known. The figure is a multiple of the largest change of m / alpha, of those with some random signs: an estimate of
+the distance from the optimum, and no proof.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance.tolerances import TINY
+from fairopt.program import AlphaFair, LimitKind, Program, Tradeoff
+
+__all__ = ["UNIT", "Doubts", "response"]
+
+_RHO = 1e-13  # relative to the numbers of a row, which are 1 at most
+UNIT = 2.2e-16  # of rounding
+_CHANGE = 1e-6  # of a utility, by which the elasticity of the marginal worth is found
+_HARDLY = 1e-6  # part of what a user has, or of a cost
+_TIMES = 10.0  # the doubt of the pairs that a user has, within which others are in use
+_MOST = 600  # limits
+_SIGNS = 16  # times that all doubts get random signs,
+_MULTIPLE = 4.0  # of the largest change that these show, which counts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Doubts:
+    """What pairs cost at an answer, and how well that is known.
+
+    Attributes
+    ----------
+    prices : array (limits,)
+    cost, chosen_by : arrays (pairs,)
+        With and without the prices of limits on the tasks of users to whom a task is worth the same everywhere.
+    beyond : array (pairs,)
+        What a pair costs beyond the cheapest way to be worth as much.
+    doubt : array (pairs,)
+        The same, with a unit of rounding where a user may choose.
+    near : bool array (pairs,)
+        Which pairs hold something, and are nearly the cheapest or hold more than hardly anything.
+    full : bool array (limits,)
+        Which limits are full, but those that are left out of ``chosen_by``.
+    stopping : bool array (limits,)
+        Which of those have a price.
+    """
+
+    prices: FloatArray
+    cost: FloatArray
+    chosen_by: FloatArray
+    beyond: FloatArray
+    doubt: FloatArray
+    near: BoolArray
+    full: BoolArray
+    stopping: BoolArray
+
+
+def response(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, doubts: Doubts) -> float:
+    """Return the largest relative change of what a user has; 1 where nothing is known: limits are too many, or the equations singular."""
+    limits, users, worth = program.limits, program.pair_users, program.utilities
+    level = program.per_user(worth * x)
+    in_use = _in_use(program, worth * x > _HARDLY * level[users], doubts)
+    pairs, rows = np.flatnonzero(in_use), np.flatnonzero(doubts.full & (doubts.prices > 0))
+    if not pairs.size or not rows.size:
+        return 0.0
+    if rows.size > _MOST:
+        return 1.0
+    flexible = _elasticity(goal, level)
+    flexible[limits.keys[doubts.stopping & (limits.kinds == LimitKind.TASKS), 0]] = 0.0
+    number, owner = np.unique(users[pairs], return_inverse=True)
+    flexible, n_pairs = flexible[number], pairs.size
+    A, bounds, cost = limits.matrix[rows], limits.bounds[rows], doubts.chosen_by[pairs]
+    one_over = np.divide(1.0, cost, out=np.zeros(n_pairs), where=cost > 0)
+    of_limits = sp.csr_array(sp.diags_array(1 / bounds) @ A)
+    h = sp.csr_array((of_limits[:, pairs] @ sp.diags_array(level[users[pairs]] / worth[pairs])).T)
+    a = sp.csr_array((sp.diags_array(doubts.prices[rows]) @ A[:, pairs] @ sp.diags_array(one_over)).T)
+    noise = doubts.beyond[pairs] * one_over + UNIT
+    left = np.abs(limits.used(x)[rows] / bounds - 1) + of_limits @ np.where(in_use, 0.0, x) + UNIT
+    square = 1 / np.maximum(np.asarray(h.max(axis=1).todense()).ravel(), 1.0) ** 2  # s^2
+    weight = square / np.bincount(owner, weights=square)[owner]
+    mean = sp.csr_array((weight, (owner, np.arange(n_pairs))), shape=(number.size, n_pairs))
+    bar_a, bar_h = mean @ a, mean @ h
+    spread = sp.csr_array((np.ones(n_pairs), (np.arange(n_pairs), owner)), shape=(n_pairs, number.size))
+    moves = sp.csr_array(sp.diags_array(square) @ h).T
+    elastic = sp.csr_array((sp.diags_array(flexible) @ bar_h).T)
+    K = (moves @ (a - spread @ bar_a)).toarray() + _RHO * (elastic @ bar_a).toarray()
+    K[np.diag_indices_from(K)] += _RHO**2
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], (_SIGNS, n_pairs + rows.size))
+    signs[0] = 1.0
+    e, f = (signs[:, :n_pairs] * noise).T, (signs[:, n_pairs:] * left).T
+    bar_e = mean @ e
+    right = moves @ (e - spread @ bar_e) + _RHO * (elastic @ bar_e - f)
+    size = np.maximum(np.abs(K).max(axis=1), TINY)
+    try:
+        change = np.linalg.solve(K / size[:, None], right / size[:, None])
+    except np.linalg.LinAlgError:
+        return 1.0
+    moved = _MULTIPLE * flexible[:, None] * np.abs(bar_a @ change - bar_e)
+    return min(float(moved.max(initial=0.0)), 1.0) if np.isfinite(moved).all() else 1.0
+
+
+def _in_use(program: Program, held: BoolArray, doubts: Doubts) -> BoolArray:
+    """Return which pairs are as cheap for their users as those that are ``held``, up to the doubts of these, (pairs,)."""
+    part = np.divide(doubts.beyond, doubts.chosen_by, out=np.zeros(held.size), where=doubts.chosen_by > 0)
+    cheap = held & (part <= _HARDLY)
+    noise = np.zeros(len(program.users))
+    np.maximum.at(noise, program.pair_users[cheap], part[cheap])
+    return (program.largest() > 0) & (part <= np.minimum(_TIMES * (noise + UNIT), _HARDLY)[program.pair_users])
+
+
+def _elasticity(goal: AlphaFair | Tradeoff, level: FloatArray) -> FloatArray:
+    """Return by how much utilities change if marginal worths do, both relative, (users,); 0 for users who have nothing."""
+    has = np.where(level > 0, level, 1.0)
+    fall = (goal.log_worth(has) - goal.log_worth(has * (1 + _CHANGE))) / np.log1p(_CHANGE)
+    return np.where(level > 0, 1 / np.maximum(fall, _CHANGE), 0.0)

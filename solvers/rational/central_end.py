@@ -1,0 +1,227 @@
+r"""The end of the central path of an alpha-fair goal in a hundred digits and more: which pairs are used, and which limits have a price.
+
+At a large alpha users pay amounts that lie many orders of magnitude apart. Where a rich user runs may decide what a poor user gets, and
+what it costs the rich user is lost to rounding in floats: of two servers whose prices agree in 15 digits, the next digits are the prices of
+the poor. So the active sets of `fairopt.solvers.rational.alpha_fair` do not show in floats. With enough digits they do:
+
+    A x + s = b,    V x = U,    A'p - V'm = z,    log m + alpha log U = log phi,    x z = mu unit,    s p = mu unit,    mu -> 0
+
+by Newton's method from near the floats. The unit of each product is what the user pays, or of a limit the least that a user of it pays. The
+steps keep all values positive, and mu falls after each step that is not cut short. Of both factors of a product the relatively larger one
+counts as positive in the end. A step eliminates pairs and users; a system of the limits is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from flint import arb, arb_mat, ctx
+
+from fairopt.solvers.rational.enclosing import BITS, Enclosing, digits_apart, utilities_of
+from fairopt.solvers.rational.placing import Sets
+from fairopt.solvers.rational.settings import PATH
+
+__all__ = ["ends_of_path"]
+
+
+def ends_of_path(
+    goal: Enclosing, x: Sequence[float], prices: Sequence[arb], go_on: Callable[[], bool]
+) -> Iterator[tuple[Sets, list[float], list[arb], list[arb]]]:
+    """Yield the used pairs and priced limits, x, the prices and the utilities at points nearer and nearer to the end.
+
+    None under rules, or of a trade-off.
+
+    Parameters
+    ----------
+    x, prices : near the optimum; prices in the unit of phi U^-alpha
+    go_on : function
+        Is there time left?
+    """
+    if goal.rules or goal.efficiency != 0:
+        return
+    path, apart = None, digits_apart(goal, utilities_of(goal, [arb(value) for value in x]))
+    for digits in PATH.digits:
+        ctx.prec = int((2 * digits + 2 * apart + PATH.more_digits) * BITS)
+        path = path or _Path(goal, x, prices)
+        if not path.follow((arb(10) ** -digits).mid(), go_on):
+            return
+        yield path.sets(), [float(value) for value in path.x], list(path.p), list(path.U)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Changes of x, z (pairs,), s, p (limits,), U, m (users,)."""
+
+    x: list[arb]
+    z: list[arb]
+    s: list[arb]
+    p: list[arb]
+    U: list[arb]
+    m: list[arb]
+
+
+class _Path:
+    """A point of the path. Balls are cut to their midpoints: their radii would tell of no error here."""
+
+    def __init__(self, goal: Enclosing, x: Sequence[float], prices: Sequence[arb]) -> None:
+        self.user, self.n_users = goal.user, len(goal.phi)
+        self.u, self.b, self.phi, self.alpha = (
+            [arb(v) for v in goal.worth],
+            [arb(v) for v in goal.bounds],
+            [arb(v) for v in goal.phi],
+            arb(goal.alpha),
+        )
+        self.entries: list[list[tuple[int, arb]]] = [[] for _ in goal.user]
+        for j, row in enumerate(goal.limits):
+            for k, a in row.items():
+                self.entries[k].append((j, arb(a)))
+        self.mu = arb(PATH.first_mu)
+        least, pairs_of = self.mu.sqrt().mid(), [0] * self.n_users
+        for n in self.user:
+            pairs_of[n] += 1
+        start = [arb(max(value, 0.0)) for value in x]
+        level = self._per_user(start)
+        self.x = [_larger(v, least * level[n] / (u * pairs_of[n])) for v, n, u in zip(start, self.user, self.u, strict=True)]
+        fullest = _largest(use / b for use, b in zip(self._use(self.x), self.b, strict=True))
+        self.x = [(value * PATH.inside / fullest).mid() for value in self.x]
+        self.U = self._per_user(self.x)
+        self.m = [(phi * (-self.alpha * U.log()).exp()).mid() for phi, U in zip(self.phi, self.U, strict=True)]
+        self.s = [(b - use).mid() for b, use in zip(self.b, self._use(self.x), strict=True)]
+        money = [(m * U).mid() for m, U in zip(self.m, self.U, strict=True)]
+        of_limit: list[arb | None] = [None] * len(self.b)
+        for own, n in zip(self.entries, self.user, strict=True):
+            for j, _ in own:
+                held = of_limit[j]
+                of_limit[j] = money[n] if held is None or money[n] < held else held
+        most = _largest(money)
+        self.unit_of_limit = [value or most for value in of_limit]
+        self.unit_of_pair = [money[n] for n in self.user]
+        self.p = [_larger(price, self.mu * unit / b) for price, unit, b in zip(prices, self.unit_of_limit, self.b, strict=True)]
+        cost = self._cost(self.p)
+        self.z = [_larger(c - u * self.m[n], least * c) for c, u, n in zip(cost, self.u, self.user, strict=True)]
+
+    def follow(self, last: arb, go_on: Callable[[], bool]) -> bool:
+        """Take steps until the products are ``last`` of their units; return False where they do not get there."""
+        for _ in range(PATH.steps):
+            if not go_on():
+                return False
+            step = self._newton()
+            if step is None:
+                return False
+            length = self._take(step)
+            if length == 1.0 and self.mu <= last:
+                return True
+            if length > PATH.middling:
+                self.mu = _larger(self.mu * (PATH.fast if length > PATH.long else PATH.slow), last)
+        return False
+
+    def sets(self) -> Sets:
+        """Return the used pairs, and the limits with a price."""
+        cost = self._cost(self.p)
+        tied = {k for k, n in enumerate(self.user) if self.x[k] * self.u[k] / self.U[n] > self.z[k] / cost[k]}
+        priced = {j for j, b in enumerate(self.b) if self.p[j] * b / self.unit_of_limit[j] > self.s[j] / b}
+        return frozenset(tied), frozenset(priced)
+
+    def _newton(self) -> _Step | None:
+        """Return Newton's step to the point of the path with the present mu; None where its system is singular."""
+        pairs, limits, users = range(len(self.u)), range(len(self.b)), range(self.n_users)
+        use, level, cost = self._use(self.x), self._per_user(self.x), self._cost(self.p)
+        r_limit = [self.b[j] - use[j] - self.s[j] for j in limits]
+        r_level = [self.U[n] - level[n] for n in users]
+        r_worth = [self.phi[n].log() - self.m[n].log() - self.alpha * self.U[n].log() for n in users]
+        r_cost = [self.z[k] - cost[k] + self.u[k] * self.m[self.user[k]] for k in pairs]
+        r_pair = [self.mu * self.unit_of_pair[k] - self.x[k] * self.z[k] for k in pairs]
+        r_slack = [self.mu * self.unit_of_limit[j] - self.s[j] * self.p[j] for j in limits]
+        # dx = g - theta (A'dp - u dm), dU = U / alpha (r_worth - dm / m)
+        theta = [(self.x[k] / self.z[k]).mid() for k in pairs]
+        g = [((r_pair[k] + self.x[k] * r_cost[k]) / self.z[k]).mid() for k in pairs]
+        S: list[dict[int, arb]] = [{j: self.s[j] / self.p[j]} for j in limits]
+        right = [r_slack[j] / self.p[j] - r_limit[j] for j in limits]
+        of_user: list[dict[int, arb]] = [{} for _ in users]  # theta u a, by limit
+        D = [self.U[n] / (self.alpha * self.m[n]) for n in users]
+        of_level = [r_level[n] + self.U[n] / self.alpha * r_worth[n] for n in users]
+        for k in pairs:
+            n, u = self.user[k], self.u[k]
+            D[n] += theta[k] * u * u
+            of_level[n] -= u * g[k]
+            for j, a in self.entries[k]:
+                right[j] += a * g[k]
+                along = theta[k] * a
+                of_user[n][j] = of_user[n].get(j, _ZERO) + along * u
+                for i, other in self.entries[k]:
+                    S[j][i] = S[j].get(i, _ZERO) + along * other
+        for n in users:
+            for j, value in of_user[n].items():
+                part = (value / D[n]).mid()
+                right[j] += part * of_level[n]
+                for i, other in of_user[n].items():
+                    S[j][i] = S[j].get(i, _ZERO) - part * other
+        dp = _solved(S, right)
+        if dp is None:
+            return None
+        dm = [((of_level[n] + sum((value * dp[j] for j, value in of_user[n].items()), _ZERO)) / D[n]).mid() for n in users]
+        dz = [(sum((a * dp[j] for j, a in self.entries[k]), _ZERO) - self.u[k] * dm[self.user[k]] - r_cost[k]).mid() for k in pairs]
+        dx = [((r_pair[k] - self.x[k] * dz[k]) / self.z[k]).mid() for k in pairs]
+        dU = [(self.U[n] / self.alpha * (r_worth[n] - dm[n] / self.m[n])).mid() for n in users]
+        ds = [(left - used).mid() for left, used in zip(r_limit, self._use(dx), strict=True)]
+        return _Step(dx, dz, ds, dp, dU, dm)
+
+    def _take(self, step: _Step) -> float:
+        """Go a step, or the part of it that leaves every value positive; return the part."""
+        both = ((self.x, step.x), (self.z, step.z), (self.s, step.s), (self.p, step.p), (self.U, step.U), (self.m, step.m))
+        fastest = max(
+            (float(-change / value) for values, changes in both for value, change in zip(values, changes, strict=True)), default=0.0
+        )
+        length = min(1.0, PATH.to_the_boundary / fastest) if fastest > 0 else 1.0
+        part = arb(length)
+        for values, changes in both:
+            values[:] = [(value + part * change).mid() for value, change in zip(values, changes, strict=True)]
+        return length
+
+    def _per_user(self, x: Sequence[arb]) -> list[arb]:
+        level = [_ZERO] * self.n_users
+        for u, n, value in zip(self.u, self.user, x, strict=True):
+            level[n] += u * value
+        return [value.mid() for value in level]
+
+    def _use(self, x: Sequence[arb]) -> list[arb]:
+        use = [_ZERO] * len(self.b)
+        for own, value in zip(self.entries, x, strict=True):
+            for j, a in own:
+                use[j] += a * value
+        return [value.mid() for value in use]
+
+    def _cost(self, p: Sequence[arb]) -> list[arb]:
+        return [sum((a * p[j] for j, a in own), _ZERO).mid() for own in self.entries]
+
+
+_ZERO = arb(0)
+
+
+def _solved(S: list[dict[int, arb]], right: Sequence[arb]) -> list[arb] | None:
+    """Solve a positive definite system, in units in which its diagonal is 1; None where rounding leaves it singular."""
+    size = len(S)
+    if not all(row[j] > 0 for j, row in enumerate(S)):
+        return None
+    units = [(1 / row[j].sqrt()).mid() for j, row in enumerate(S)]
+    matrix = arb_mat(size, size)
+    for j, row in enumerate(S):
+        for i, value in row.items():
+            matrix[j, i] = (value * units[j] * units[i]).mid()
+    try:
+        found = matrix.solve(arb_mat(size, 1, [(value * unit).mid() for value, unit in zip(right, units, strict=True)]), algorithm="approx")
+    except ZeroDivisionError:
+        return None
+    return [(found[j, 0] * units[j]).mid() for j in range(size)]
+
+
+def _larger(first: arb, second: arb) -> arb:
+    return (first if first > second else second).mid()
+
+
+def _largest(values: Iterator[arb] | Sequence[arb]) -> arb:
+    most = _ZERO
+    for value in values:
+        most = value if value > most else most
+    return most

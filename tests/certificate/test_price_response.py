@@ -1,0 +1,56 @@
+"""How far what users have moves with the doubts of prices: by as much as the answer is wrong."""
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.certificate.price_response import Doubts, response
+from fairopt.program import AlphaFair, Program
+
+
+def doubts(program: Program, x: np.ndarray, prices: np.ndarray) -> Doubts:
+    """All pairs that hold something are in use, and cost as much as they are worth up to what their user could save."""
+    cost = np.asarray(program.limits.transposed @ prices)
+    cheapest = np.full(len(program.users), np.inf)
+    np.minimum.at(cheapest, program.pair_users, cost)
+    beyond = cost - cheapest[program.pair_users]
+    everywhere = np.ones(len(program.limits), bool)
+    return Doubts(prices, cost, cost, beyond, beyond, x > 0, everywhere, ~everywhere)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 2.0, 8.0])
+def test_a_price_that_is_wrong_moves_its_users(alpha: float) -> None:
+    """Two users on two servers, of which each has one by itself, and a third one on both.
+
+    At prices that differ by a part of 1e-6, the third one counts as doubtful by 1e-6, and each of the others may have 1e-6 / alpha more or
+    less: x = (1, 1, 2) of (2, 2) at equal prices.
+    """
+    instance = fo.Instance([[2], [2]], [[1], [1], [1]], weights=[1, 1, 2**alpha], eligibility=[[1, 0], [0, 1], [1, 1]])
+    program = fo.formulate(instance, "proportional", alpha=alpha)
+    x = np.ones(4)
+    goal = program.goal_as(AlphaFair)
+    assert response(program, goal, x, doubts(program, x, np.array([1.0, 1.0]))) < 1e-14
+    moved = response(program, goal, x, doubts(program, x, np.array([1.0, 1 + 1e-6])))
+    assert 0.5e-6 / alpha <= moved <= 10e-6 / alpha
+
+
+@pytest.mark.parametrize(("price", "known"), [(1e-2, True), (1e-5, True), (1e-20, False)])
+def test_a_price_that_is_lost_in_another_cost_is_not_known(price: float, known: bool) -> None:
+    """User 1 pays 1 for a CPU and ``price`` for memory on either server, user 2 for a CPU alone; users 3 and 4 for memory, one on each.
+
+    User 1 could be on either server, as far as CPUs go. What that means for users 3 and 4 rounding hides, or not.
+    """
+    instance = fo.Instance([[2, 2], [2, 2]], [[1, 1], [1, 0], [0, 1], [0, 1]], eligibility=[[1, 1], [1, 1], [1, 0], [0, 1]])
+    program = fo.formulate(instance, "proportional", alpha=2)
+    x, prices = np.ones(6), np.array([1, price, 1, price])
+    moved = response(program, program.goal_as(AlphaFair), x, doubts(program, x, prices))
+    assert (moved < 1e-9) == known
+    assert known or moved > 1e-5
+
+
+def test_too_many_limits_tell_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system of the limits is dense."""
+    monkeypatch.setattr("fairopt.certificate.price_response._MOST", 1)
+    program = fo.formulate(fo.Instance([[1], [1]], [[1], [1]]), "proportional")
+    x = np.full(4, 0.5)
+    assert response(program, program.goal_as(AlphaFair), x, doubts(program, x, np.ones(2))) == 1.0
