@@ -113,11 +113,11 @@ class Course:
         start.
         """
         up = (self.rate > 0).nonzero()[0]
-        start, rate = self.start[up], self.rate[up]
-        gained = levels[up] - start
-        lowest = float((gained / rate).min())
+        levels, start, rate = levels[up], self.start[up], self.rate[up]
         if not start.any():
-            return lowest
+            return float((levels / rate).min())
+        gained = levels - start
+        lowest = float((gained / rate).min())
         return min(max(lowest, t), float(((gained + ROUNDING * np.abs(start)) / rate).min()))
 
     def settled(self, users: IntArray, levels: FloatArray) -> Course:
@@ -340,7 +340,7 @@ def raise_levels(
         if step.at_cap.size:
             stages.extend(step.cap_stages)
             course = course.settled(step.at_cap, step.caps)
-        if step.proof is None or not np.count_nonzero(course.rising):
+        if step.proof is None or (step.at_cap.size and not np.count_nonzero(course.rising)):
             continue
         proof = step.proof
         t = _not_noise(course, step.t, goal.now)

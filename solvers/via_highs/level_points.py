@@ -43,18 +43,19 @@ def point_of(model: LevelModel, problem: LevelProblem, course: Course, outcome: 
     That is of a value below 0, of a limit (relative), or of a level that is owed (relative, after scaling). Settled users are owed their
     levels less ``slack``, a part of them, as in the model.
     """
-    y, t = np.maximum(outcome.x[:-1], 0.0), float(outcome.x[-1])
+    least, t = float(outcome.x.min()), float(outcome.x[-1])
+    y = outcome.x[:-1] if least >= 0 else np.maximum(outcome.x[:-1], 0.0)
     most = max(1.0, float((model.use(y) + problem.taken).max(initial=0.0)))
     x = problem.decided.copy()
     x[problem.columns] = y * model.scale
     if most > 1.0:
         x /= most
     levels = problem.program.per_user(x * problem.per_level)
-    owed = course.start * (1 - slack) + t * model.wanted
+    owed = (course.start * (1 - slack) if slack else course.start) + t * model.wanted
     short = owed - levels
     np.divide(short, owed, out=short, where=owed > 0)
     part = Course(course.rising, course.start, model.wanted).reached(levels, t)
-    return Point(x, levels, part, model.t_unit, outcome), max(-float(outcome.x.min()), most - 1, float(short.max(initial=0.0)))
+    return Point(x, levels, part, model.t_unit, outcome), max(-least, most - 1, float(short.max(initial=0.0)))
 
 
 def paid_at(model: LevelModel, problem: LevelProblem, point: Point) -> FloatArray:

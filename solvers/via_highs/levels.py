@@ -175,8 +175,8 @@ class _Levels:
             at_cap = reached_caps(course, self.cap, point.t)
             if at_cap.size:
                 return Step(point.x, point.levels, point.t, at_cap=at_cap, caps=self.cap[at_cap])
-        _, point, proof, stopped = settled_by_prices(programs, course, point, self.cap, self.settle_at)
-        return Step(point.x, point.levels, point.t, proof, stopped)
+        lowered, point, proof, stopped = settled_by_prices(programs, course, point, self.cap, self.settle_at)
+        return Step(point.x, None if lowered is course else point.levels, point.t, proof, stopped)
 
 
 def settled_by_prices(
