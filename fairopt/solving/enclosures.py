@@ -51,7 +51,7 @@ def enclose(program: ExactProgram, digits: int, deadline: Deadline, near: Soluti
     near = near or answer_in_floats(program, deadline)
     best: tuple[Fraction, Solution] | None = None
     for part in _MORE:
-        wanted = 2 * digits + part * max(digits, _LEAST_MORE)
+        wanted = 2 * digits + part * max(digits, DIGITS)
         for point in _points(program, near, wanted, deadline):
             try:
                 radius = proved_radius(program, point, wanted + 2 * _LEAST_MORE)

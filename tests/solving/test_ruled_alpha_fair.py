@@ -153,18 +153,23 @@ def test_an_error_in_floats_is_none_in_fractions() -> None:
     np.testing.assert_allclose(program.per_user(mended.solution.x), right.tasks_per_user, rtol=1e-11)
 
 
-def test_floats_and_fractions_do_not_advise_each_other() -> None:
-    """At alpha = 1000 under a rule floats send to fractions, and these have the answer.
+RULED = fo.Instance([[9, 18]], [[1, 4], [3, 1], [2, 2]], users=["a", "b", "c"], rules=["x[a] >= 2 * x[b]"])
 
-    It is near the limit, max-min: x = (2 t, t, t) with 7 t = 9.
-    """
-    ruled = fo.Instance([[9, 18]], [[1, 4], [3, 1], [2, 2]], users=["a", "b", "c"], rules=["x[a] >= 2 * x[b]"])
+
+def test_a_rule_at_a_large_alpha() -> None:
+    """In fractions; near the limit, max-min: x = (2 t, t, t) with 7 t = 9."""
+    allocation = fo.solve(RULED, "proportional", alpha=1000)
+    assert allocation.details["finished_by"] == "rational-newton"
+    np.testing.assert_allclose(allocation.tasks_per_user, [18 / 7, 9 / 7, 9 / 7], rtol=1e-3)
+
+
+def test_floats_and_fractions_do_not_advise_each_other() -> None:
+    """At alpha = 10,000 under a rule neither has an answer: floats send to fractions, and fractions to a smaller alpha or to its limit."""
     with pytest.raises(fo.CertificateError, match="try exact=True, a smaller alpha"):
-        fo.solve(ruled, "proportional", alpha=1000)
-    exact = fo.solve(ruled, "proportional", alpha=1000, exact=True, digits=12).exact
-    assert exact is not None
-    np.testing.assert_allclose(exact.tasks_per_user.astype(float), [18 / 7, 9 / 7, 9 / 7], rtol=1e-3)
-    assert exact.radius < 1e-12
+        fo.solve(RULED, "proportional", alpha=10_000)
+    with pytest.raises(fo.NoSolution, match=r'use a smaller alpha .*, or "max-min", the limit of a large alpha') as refused:
+        fo.solve(RULED, "proportional", alpha=10_000, exact=True)
+    assert "leave exact out" not in str(refused.value)
 
 
 def test_divided_tasks_without_a_proof_are_no_best_found() -> None:
