@@ -12,6 +12,8 @@
 ``one_level``, ``one_worth``          a leximin of one level, and an alpha-fair optimum, in a program of all pairs, without columns
 ``table_excess``                      what tasks of such a program exceed its limits by
 ``conditions``                        the conditions of alpha-fair goals, of equilibria and of unions of polytopes
+``hidden_prices``                     what rounding hides in the prices of an alpha-fair answer,
+``price_response``                    and how far what users have would move with it
 ``distance``, ``enclosure``           how far an allocation can be from an alpha-fair optimum at most
 ``exact``, and what begins with it    the proofs in fractions, without a tolerance
 ====================================  ====================================================================================

@@ -10,6 +10,7 @@
 ``totals``          totals, and the leximins of servers one after another
 ``equilibrium``     equilibria of servers, from the active sets of one in floats
 ``alpha_fair``      alpha-fair goals and trade-offs to any number of digits, from the active sets of an answer in floats
+``central_end``     the active sets of an alpha-fair optimum by a path in many digits, where floats do not show them
 ``enclosing``       the data of alpha-fair goals and trade-offs in rationals
 ``reduced_kkt``     their KKT conditions on active sets, reduced to a few equations, and Newton's method
 ``placing``         tasks on servers that have the utilities of an alpha-fair answer

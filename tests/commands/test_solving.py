@@ -475,7 +475,7 @@ def test_digits_that_cannot_be_proved_are_no_solution(tmp_path: Path) -> None:
         "servers: [{name: s, capacity: {cpu: 9, gpu: 18}}]\nrules: ['x[a] >= 2 * x[b]']\n"
         "users: [{name: a, demand: {cpu: 1, gpu: 4}}, {name: b, demand: {cpu: 3, gpu: 1}}, {name: c, demand: {cpu: 2, gpu: 2}}]\n"
     )
-    message = flat(run("solve", path, "--notion", "proportional", "--alpha", "100", "--exact", status=3).stderr)
+    message = flat(run("solve", path, "--notion", "proportional", "--alpha", "10000", "--exact", status=3).stderr)
     assert "no digits of it can be proved; use a smaller alpha" in message
 
 
