@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -63,6 +64,32 @@ def _statuses() -> dict[Any, Status]:
 def _array(values: list[float]) -> FloatArray:
     """Return numbers as an array, in less time than `numpy.array`, which looks at the type of each."""
     return np.fromiter(values, np.float64, len(values))
+
+
+class _Threads:
+    """The number of threads that HiGHS has started by itself.
+
+    HiGHS 1.16 asks the system for every processor in each run, twice unless it is told this number. It starts its threads in the first run,
+    one for each core, or for every other processor, and refuses to run with another number of them; then that number is not tried again in
+    this process.
+    """
+
+    def __init__(self) -> None:
+        self._guesses: tuple[int, ...] | None = None
+
+    def guess(self) -> int | None:
+        """Return the number, as far as is known; None if it is none of those that were likely."""
+        if self._guesses is None:
+            processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+            self._guesses = tuple(dict.fromkeys((processors, (processors + 1) // 2)))
+        return self._guesses[0] if self._guesses else None
+
+    def is_not(self, threads: int) -> None:
+        """Take note that HiGHS has another number of threads."""
+        self._guesses = tuple(guess for guess in self._guesses or () if guess != threads)
+
+
+_THREADS = _Threads()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,6 +184,7 @@ class HighsModel:
         self._kept: set[str] = set()  # those of the user's, which stay
         self._integral = integral is not None
         self._is_limited = False  # has a time limit been set?
+        self._runs_again = False
         self.set_options(
             output_flag=False,
             primal_feasibility_tolerance=max(tolerance, FINEST),
@@ -351,9 +379,23 @@ class HighsModel:
         stated, largest = float(self._info("objective_function_value")), float(np.abs(self._cost).max(initial=0.0))
         return float(self._cost @ outcome.x) < stated - CERTIFIED * max(abs(stated), largest)
 
+    def _run_native(self) -> None:
+        """Run HiGHS; a model that runs again says how many threads HiGHS has (`_Threads`)."""
+        if self._runs_again and not self._integral and not self._kept:
+            import highspy
+
+            while (threads := _THREADS.guess()) is not None:
+                self.set_options(threads=threads)
+                if self._highs.run() != highspy.HighsStatus.kError:
+                    return
+                _THREADS.is_not(threads)
+            self.set_options(threads=0)
+        self._highs.run()
+        self._runs_again = True
+
     def _run(self) -> Outcome:
         try:
-            self._highs.run()
+            self._run_native()
         except Exception as error:  # whatever pybind lets through
             raise FairoptError(f"HiGHS failed: {error}") from error
         solution = self._highs.getSolution()

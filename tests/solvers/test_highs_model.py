@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
+from unittest import mock
 
 import highspy
 import numpy as np
@@ -11,8 +13,10 @@ import scipy.sparse as sp
 from reference.linear import largest
 
 import fairopt as fo
+from fairopt.solvers import highs_model
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_model import HighsModel, Outcome, Status, first_solved, solved, status_of
+from fairopt.solvers.highs_model import HighsModel, Outcome, Status, _Threads, first_solved, solved, status_of
+from fairopt.solvers.highs_options import given_options
 
 A = np.array([[1.0, 3.0, 1.0], [4.0, 1.0, 2.0]])
 COST, UPPER, MOST = np.array([2.0, 3.0, 1.0]), np.array([5.0, 5.0, 5.0]), np.array([9.0, 18.0])
@@ -144,6 +148,51 @@ def test_refinement_takes_away_what_the_tolerance_leaves() -> None:
         np.testing.assert_allclose(refined.x, found.x, atol=1e-12)
         np.testing.assert_allclose(refined.row_duals, found.row_duals, atol=1e-12)
     assert COST @ lp.run(np.inf).x == pytest.approx(COST @ found.x)  # the model is as it was
+
+
+def test_a_model_that_runs_again_says_how_many_threads_there_are() -> None:
+    """max x0 + 2 x1 with x0 + x1 <= 3, x1 <= k is 3 + k, from the last basis, whichever number of threads is tried first."""
+
+    def values(model: HighsModel) -> list[float]:
+        found = [float(model.run(np.inf).x @ [1.0, 2.0])]
+        for most in (2.0, 3.0):
+            model.set_column_bounds(1, 0.0, most)
+            found.append(float(model.run(np.inf).x @ [1.0, 2.0]))
+        return found
+
+    def model(integral: list[int] | None = None) -> HighsModel:
+        upper, matrix, whole = np.array([np.inf, 1.0]), sp.csr_array([[1.0, 1.0]]), None if integral is None else np.array(integral)
+        return HighsModel(np.array([1.0, 2.0]), np.zeros(2), upper, matrix, np.array([-np.inf]), np.array([3.0]), integral=whole)
+
+    def told(model: HighsModel) -> int:
+        return int(model._highs.getOptionValue("threads")[1])
+
+    native = model()
+    native.run(np.inf)
+    number = next(
+        n
+        for n in range(1, (os.cpu_count() or 1) + 1)
+        if native._highs.setOptionValue("threads", n) == highspy.HighsStatus.kOk and native._highs.run() == highspy.HighsStatus.kOk
+    )
+    for guesses, left in (((number + 1, number), (number,)), ((number + 1, number + 2), ()), ((number, number + 1), (number, number + 1))):
+        with mock.patch.object(highs_model, "_THREADS", _Threads()) as threads:
+            threads._guesses = guesses
+            one, other, whole = model(), model(), model(integral=[0, 1])
+            assert values(one) == values(other) == values(whole) == pytest.approx([4.0, 5.0, 6.0])
+            assert threads._guesses == left
+            assert told(one) == told(other) == (number if left else 0)
+            assert told(whole) == 0
+            with given_options({"simplex_strategy": 1}):
+                kept = model()
+            assert values(kept) == pytest.approx([4.0, 5.0, 6.0])
+            assert told(kept) == 0
+
+
+def test_the_number_of_threads_is_likely_to_be_that_of_the_cores() -> None:
+    """Or of every other processor."""
+    guess = _Threads().guess()
+    assert guess is not None
+    assert 1 <= guess <= (os.cpu_count() or 1)
 
 
 def test_what_has_no_optimum_is_told_apart() -> None:
