@@ -33,7 +33,7 @@ def door(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], An
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         collects = gc.isenabled()
-        gc.disable()  # modules leave hardly any garbage, and a collection beside large packages takes as long as many modules
+        gc.disable()  # an import leaves hardly any garbage, and to look for it among all objects of large packages takes long
         try:
             value = getattr(import_module(f"{package}.{module_of[name]}"), name)
         finally:

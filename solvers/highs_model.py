@@ -228,7 +228,7 @@ class HighsModel:
         self._highs.cbMipInterrupt.subscribe(check)
 
     def end_with(self, deadline: Deadline, steps: float) -> None:
-        """End branch and cut where no work is left of a deadline, from which each check takes so many steps."""
+        """Take ``steps`` from a deadline each time HiGHS asks whether to go on with branch and cut; end it there where none are left."""
 
         def check(event: Any) -> None:
             deadline.spend(steps)

@@ -196,9 +196,9 @@ def audit(
     jobs : int, optional
         The former name of ``workers``.
     time_limit : float, optional
-        Seconds for each property. By default, each search (lies, users who leave, whole tasks) ends after a number of steps, which is the
-        same on every machine and takes about a minute, and the rest has no limit. (Whole tasks of a named solver other than "highs" have
-        a minute, as that solver counts no steps.)
+        Seconds for each property. By default, each search (lies, users who leave, whole tasks) ends after a fixed number of steps, about a
+        minute, so that its verdict is the same on every machine; the rest has no limit. A search that asks a solver other than "highs" for
+        whole tasks ends after a minute, because that solver counts no steps.
     done : function, optional
         Called with the name of each property once its verdict is known.
 

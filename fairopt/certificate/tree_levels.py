@@ -155,8 +155,9 @@ class _Filling:
     def _stage(self, stage: Stage, part: Part, way: Course, proofs: LevelProofs | RuledProofs, on_shares: ShareLimits) -> None:
         """Prove a stage, by prices of completions, by prices, or by limits on shares that are full; then go on to it."""
         rising = way.rising[stage.users]
-        if stage.users.size and stage.value <= way.t and not rising.all():  # who is at a full limit never rises here: in fractions
-            if not rising.any():  # it stops at time 0
+        # Answers in fractions have users at full limits stop at time 0; here such users never rise.
+        if stage.users.size and stage.value <= way.t and not rising.all():
+            if not rising.any():
                 return
             stage = replace(stage, users=stage.users[rising])
         change = way.change()

@@ -79,7 +79,9 @@ def audit(
     time_limit: Annotated[
         float | None,
         typer.Option(
-            metavar="SECONDS", help="Time limit of the solve, and of each property. Default: none; a search ends after its usual steps."
+            metavar="SECONDS",
+            help="Time limit of the solve, and of each property. Default: none; each search ends after a fixed number of steps, about a "
+            "minute.",
         ),
     ] = None,
     changes: Changes = None,

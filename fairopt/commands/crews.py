@@ -37,7 +37,10 @@ class CrewOptions:
     address: Annotated[
         str | None,
         typer.Option(
-            "--address", metavar="URL", help="Address of the dask or ray cluster, as tcp://10.0.0.1:8786. Default: one on this machine."
+            "--address",
+            metavar="URL",
+            help="Address of the dask or ray cluster, as tcp://10.0.0.1:8786. Default: one on this machine; for ray, that of RAY_ADDRESS "
+            "if it is set.",
         ),
     ] = None
 

@@ -64,7 +64,7 @@ def hand_over(
     form: Form,
     output: Path | None,
 ) -> None:
-    """Print or write a result in one of its forms: JSON, a table, or what people read, for a width of so many characters."""
+    """Print or write a result in one of its forms: JSON, a table, or the text that ``text`` returns for a width in characters."""
     if form == "json":
         deliver(work("writing the result", lambda: as_text(data())), output)
     elif form == "text":

@@ -54,7 +54,6 @@ _TWICE = re.compile(r"(--[\w-]+(?: [\w-]+)?)(?: or \1| \(\1\))")
 """The same option twice, as ``--exact or --exact``, where a message names the argument and the option."""
 _CALLED = ("solve", "schedule", "compare", "audit", "explain", "frontier", "simulate", "history", "study", "what_if", "worst_case")
 """The functions that messages name and that are commands."""
-"""The functions that are commands."""
 
 
 def name_options(parts: Iterable[Any]) -> None:

@@ -35,7 +35,8 @@ _ANSWER = 2.0  # seconds in which a head must answer
 def cluster_of_ray(workers: int, address: str | None) -> Iterator[_Ray]:
     """Connect to a cluster, or start one on this machine; one that the program is connected to is taken as it is.
 
-    Without an address, RAY_ADDRESS says which cluster. Ray by itself would look for any cluster on this machine, somebody else's as well.
+    Without an address, the environment variable RAY_ADDRESS names the cluster. Without both, Ray by itself would join any cluster that runs
+    on this machine, also somebody else's; so a new one is asked for.
 
     Raises
     ------

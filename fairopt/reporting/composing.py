@@ -117,8 +117,8 @@ def report(
     seed : int
         Seed of the random lies.
     time_limit : float, optional
-        Seconds for each allocation, each property and the frontier; None: no limit. The page says which parts reached the limit; it may
-        then differ from run to run.
+        Seconds for each allocation, each property and the frontier. The page says which parts reached the limit; it may then differ from
+        run to run. None: no limit, but the steps of each search of an audit (`fairopt.audit`).
     title : str
     date : date or str, optional
         What the page is dated, as "2026-11-26". The default is today.

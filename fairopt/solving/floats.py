@@ -114,7 +114,7 @@ def require(certificate: Certificate, program: Program, engines: Sequence[Backen
 
         others = other_engines(program, engines)
         instead = f'solver="{others[0]}"' if others else _easier(program)
-        small = is_small(program)  # then fractions were tried, within some work
+        small = is_small(program)  # then fractions were tried, for a number of steps
         certificate.require(
             tolerance,
             program.name,

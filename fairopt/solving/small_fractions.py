@@ -36,8 +36,8 @@ __all__ = ["in_small_fractions", "is_small"]
 
 log = logging.getLogger(__name__)
 
-_LONGEST = 60.0  # seconds that an answer may be expected to take, from its size and digits: a bound, most take a third,
-_MOST_WORK = 1e7  # and steps that it may then take: the same on every machine, however busy that is
+_LONGEST = 60.0  # seconds that an answer may be expected to take, from its size and digits, to be tried
+_MOST_WORK = 1e7  # steps after which it is given up: the same on every machine, however busy that is
 _MOST_NUMBERS = 3_000  # pairs and limits
 _NEAR = 1e-6  # of the largest utility: an answer that differs by more is not right
 _DIGITS = 12  # of what users have, that are proved where the optimum is irrational

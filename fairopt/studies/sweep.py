@@ -77,8 +77,9 @@ def study(
     workers : int
         Number of workers; -1: one worker on each core. Of a cluster at an address: the most cells at once; -1: as many as it can.
     backend : {"loky", "threading", "dask", "ray"}
-        Processes of this machine, threads, or a cluster at its ``address`` ("tcp://10.0.0.1:8786"; default: a cluster on this machine). If
-        a worker is lost, others compute its cells. A cell that ends its worker twice, the second time alone, is a row with a message.
+        Processes of this machine, threads, or a cluster at its ``address`` ("tcp://10.0.0.1:8786"; default: of Ray the one that the
+        environment variable RAY_ADDRESS names, else one on this machine). If a worker is lost, others compute its cells. A cell that ends
+        its worker twice, the second time alone, is a row with a message.
     output, jobs : optional
         The former names of ``resume`` and ``workers``.
     done : function of two ints, optional

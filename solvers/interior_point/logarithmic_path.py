@@ -130,7 +130,7 @@ def follow(problem: AlphaFairProblem, deadline: Deadline) -> Point:
     best, least, steps, nearest = Point(np.empty(0), np.empty(0)), np.nan, 0, np.inf
     for attempt in _ATTEMPTS:
         with np.errstate(all="ignore"):
-            end = _attempted(problem.with_alpha(attempt.part * problem.alpha), attempt, deadline)
+            end = _Path(problem.with_alpha(attempt.part * problem.alpha), attempt).followed(deadline)
             there, point, violation = end.problem, end.point, end.violation
             steps += point.steps
             here = there.with_alpha(problem.alpha)
@@ -150,11 +150,6 @@ def follow(problem: AlphaFairProblem, deadline: Deadline) -> Point:
             break
         log.info("the path at alpha = %g left a KKT violation of %.1e; trying another", there.alpha, violation)
     return replace(best, steps=steps)
-
-
-def _attempted(problem: AlphaFairProblem, attempt: _Attempt, deadline: Deadline) -> _Outcome:
-    """Follow the path once."""
-    return _Path(problem, attempt).followed(deadline)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -340,7 +335,7 @@ def _full(iterate: Iterate, money_of_limits: FloatArray) -> BoolArray:
     return np.asarray(iterate.logs.p - money_of_limits > np.log(iterate.at.s / iterate.use))
 
 
-def _on_active_sets(problem: AlphaFairProblem, iterate: Iterate, money_of_limits: FloatArray, patience: int = 4) -> Point | None:
+def _on_active_sets(problem: AlphaFairProblem, iterate: Iterate, money_of_limits: FloatArray, patience: int) -> Point | None:
     """Return the exact solution, where the active sets of an iterate are the right ones."""
     at, full = iterate.at, _full(iterate, money_of_limits)
     p = np.where(full, at.p, 0.0)

@@ -152,7 +152,7 @@ def _read(
 
 
 def _sets_near(goal: Enclosing, x: Sequence[float], prices: Sequence[arb], tolerance: float, by_price: bool, by: str) -> Sets | None:
-    """Return the pairs whose worth is their cost , or which hold something, and the limits that have a price (or are full)."""
+    """Return the pairs whose worth is their cost, or which hold something, and the limits that have a price (or are full)."""
     ctx.prec = 64
     utility = utilities_of(goal, [arb(value) for value in x])
     if not all(value > 0 for value in utility):

@@ -49,7 +49,7 @@ Maker: TypeAlias = Callable[[IntegerProgram], Model]
 
 
 def by_highs(program: IntegerProgram, *, relaxed: bool = False, deadline: Deadline | None = None) -> HighsModel:
-    """Return the model of HiGHS; ``relaxed``, where every column is divisible. Its search takes work from a ``deadline`` that limits it."""
+    """Return the model of HiGHS; ``relaxed``, where every column is divisible. Branch and cut spends the work of a ``deadline``."""
     model = HighsModel(
         program.cost,
         program.lower,

@@ -58,11 +58,13 @@ from fairopt.solvers.backend import Deadline, Work, limited_work
 __all__ = ["PATIENCE", "Answered", "Case", "as_asked", "quietly", "unanswered"]
 
 PATIENCE = 6e7  # steps of work for each search, if no time limit is given
-_COUNTING, _MINUTE = (None, "highs"), 60.0  # solvers that count steps of branch and cut, and seconds for a search by another one
+_COUNTING = (None, "highs")  # solvers that count the steps of branch and cut
+_MINUTE = 60.0  # seconds for a search by another solver
+_OF_A_SOLVE = 3_000.0  # steps of a solve, beside those that engines count
+_OF_A_CELL = 2.0  # steps of each pair of user and server in a solve, beside those that engines count
+
 Answered: TypeAlias = tuple[FloatArray | FairoptError, float]
 """The tasks of an allocation that was made again, or its error, and the work that it took."""
-
-_OF_A_SOLVE, _OF_A_CELL = 3_000.0, 2.0  # steps of a solve, and of each user and server of it, beside those that engines count
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,10 +287,10 @@ class Case:
         return complete
 
     def deadline(self, *, again: bool = False) -> Deadline:
-        """Return the limit of a search that starts now: the time limit, or without one an amount of work.
+        """Return the limit of a search that starts now: the time limit, or without one a number of steps.
 
-        ``again``: of a search that asks the question of the allocation again. If its solver finds whole tasks and counts no steps, the
-        search has a minute.
+        ``again``: does the search ask the question of the allocation again? Then it also has a minute at most, if the question is about
+        whole tasks and names a solver that counts no steps.
         """
         if self.time_limit is not None:
             return Deadline(self.time_limit)
@@ -298,7 +300,7 @@ class Case:
 
     @contextmanager
     def counted(self) -> Iterator[Work]:
-        """Limit the work of the solves inside, as that of a search; without a limit on work where there is a time limit."""
+        """Limit the work of the solves inside a ``with`` statement to that of one search; count it alone where there is a time limit."""
         with limited_work(PATIENCE if self.time_limit is None else np.inf) as work:
             yield work
 

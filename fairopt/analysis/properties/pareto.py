@@ -63,8 +63,8 @@ __all__ = ["NAME", "check"]
 
 NAME = "pareto"
 _WHOLE = "Judged among whole tasks: "
-_LONGEST = 60.0  # seconds that a program in fractions may be expected to take, if no time limit is given,
-_NODES = 5_000  # and nodes of branch and cut for tasks that are worth more on some servers
+_LONGEST = 60.0  # seconds that a program in fractions may be expected to take, if no time limit is given
+_NODES = 5_000  # of branch and cut for tasks that are worth more on some servers, if no time limit is given
 _MANY = 10_000  # columns; above this, the interior point method with crossover is faster than the simplex method
 
 

@@ -43,7 +43,8 @@ from fairopt.wording import joined, named
 
 __all__ = ["Child", "Families", "named_child", "not_compared"]
 
-_OF_A_PROGRAM, _OF_A_USER = 2_000.0, 100.0  # steps of a linear program, beside its pairs, and of what a user alone gains
+_OF_A_PROGRAM = 2_000.0  # steps of the linear program of a queue's gain, beside one for each pair
+_OF_A_USER = 100.0  # steps of a user's gain
 Part: TypeAlias = tuple[Any, IntArray, IntArray]  # of a matrix: values, rows, columns
 
 
@@ -258,7 +259,7 @@ class Families:
         return self.case.slack[child.users].sum()
 
     def steps_of_a_gain(self, child: Child) -> float:
-        """About how many steps of work `gain` takes."""
+        """Return about how many steps of work `gain` takes."""
         return _OF_A_PROGRAM + child.users.size * self.instance.n_servers if child.is_queue else _OF_A_USER
 
     def gain(self, child: Child, bundle: FloatArray) -> Any:

@@ -139,7 +139,7 @@ class _Search:
         self.case = case
         self.rng = np.random.default_rng([case.seed, 0x11E])
         self.end = case.deadline(again=True)
-        self.tried, self.failed = 0, ""
+        self.tried, self.failed, self.late = 0, "", False
         self.found: list[tuple[Any, Lie]] = []
         self.families = Families(case)
         self.queues = (
@@ -156,10 +156,13 @@ class _Search:
         crew = case.crew
         at_once = 1 if crew.alone else 8 * crew.size
         for first in range(0, len(lies), at_once):
+            if self.end.left == 0.0:
+                self.late = True
+                return
             some = lies[first : first + at_once]
-            answers = [] if self.late else crew.map(partial(_ask, case, self.end.seconds_left), some, unanswered)
-            for lie, (answer, work) in zip(some, answers, strict=not self.late):
+            for lie, (answer, work) in zip(some, crew.map(partial(_ask, case, self.end.seconds_left), some, unanswered), strict=True):
                 if self.end.is_spent:  # as with any other number of workers
+                    self.late = True
                     return
                 self.end.spend(work)
                 if isinstance(answer, FairoptError):
@@ -169,11 +172,6 @@ class _Search:
                 if isinstance(lie, Lie):
                     self.found.append((self.runs(lie, answer) - case.value[lie.n], lie))
                 self._judge_queues(lie, answer)
-
-    @property
-    def late(self) -> bool:
-        """Is nothing left for more lies?"""
-        return self.end.left == 0.0
 
     def runs(self, lie: Lie, answer: FloatArray) -> Any:
         """Return the worth of the true tasks that the liar can run."""

@@ -89,12 +89,13 @@ def test_two_attempts_that_get_stuck_are_all(products: tuple[float, float], atte
     problem = AlphaFairProblem.of(program, program.goal)
     made = []
 
-    def stuck(given: AlphaFairProblem, attempt: object, deadline: Deadline) -> logarithmic_path._Outcome:
-        made.append(attempt)
+    def stuck(path: logarithmic_path._Path, deadline: Deadline) -> logarithmic_path._Outcome:
+        given = path.problem
+        made.append(given)
         point = Point(np.full(given.v.size, 0.1), np.full(given.n_rows, np.inf), 1)
         return logarithmic_path._Outcome(given, point, np.inf, products[min(len(made), 2) - 1])
 
-    monkeypatch.setattr(logarithmic_path, "_attempted", stuck)
+    monkeypatch.setattr(logarithmic_path._Path, "followed", stuck)
     monkeypatch.setattr(logarithmic_path, "solve_on_sets", lambda *_: None)
     follow(problem, NEVER)
     assert len(made) == attempts
