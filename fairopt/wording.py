@@ -53,6 +53,7 @@ ROUNDED = "~"  # before a decimal in the place of a fraction
 _SIZES = 100  # numbers that differ by a larger factor are not written with the same decimals
 _LONGEST = 200  # characters of a word that is compared, or shown
 _LONG = 10**15  # a whole number in fractions that is written with all its digits is smaller
+_BITS_WRITTEN = 10_000  # of numerator and denominator; a fraction with more is no text to read
 _SHORT = 15  # characters of a fraction that is written as it is
 _EFFORT = 100_000_000  # cubes of characters that are compared: 100,000 words of 10, a dozen of 200
 
@@ -278,7 +279,12 @@ def fractions(values: Iterable[Fraction], longest: int = _SHORT, digits: int = 6
     >>> fractions([Fraction(60, 23), Fraction(12), Fraction(10**30 + 1, 3 * 10**30)])
     ['60/23', '12', '~0.333333']
     """
-    return [text if len(text := str(value)) <= longest else f"{ROUNDED}{_decimal(value, digits)}" for value in values]
+    return [text if _is_short(value) and len(text := str(value)) <= longest else f"{ROUNDED}{_decimal(value, digits)}" for value in values]
+
+
+def _is_short(value: Fraction) -> bool:
+    """Is a fraction one that Python writes? It writes no whole number of more than 4,300 digits."""
+    return max(value.numerator.bit_length(), value.denominator.bit_length()) <= _BITS_WRITTEN
 
 
 def _decimal(value: Fraction, digits: int) -> str:

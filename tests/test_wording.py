@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 import shlex
+from fractions import Fraction
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairopt.wording import did_you_mean, found, in_shell
+from fairopt.wording import did_you_mean, figure, found, fractions, in_shell
 
 
 def test_a_hint_compares_a_limited_number_of_characters(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,3 +49,10 @@ def test_a_number_of_any_length_is_described() -> None:
 def test_a_shell_reads_one_word_that_runs_nothing(text: str) -> None:
     """However long it is: it is cut before it is quoted."""
     assert len(shlex.split(f"x {in_shell(text)} y")) == 3
+
+
+def test_a_fraction_of_any_length_is_written() -> None:
+    """As a decimal in sentences, and with all of its digits as an answer."""
+    long = Fraction(10**5000 + 1, 3 * 10**5000)
+    assert figure(long, 6) == "~0.333333"
+    assert fractions([long, Fraction(1, 3)]) == ["~0.333333", "1/3"]

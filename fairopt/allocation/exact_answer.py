@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from fairopt.instance.fractions import ExactArray
+from fairopt.instance.fractions import ExactArray, text_of
 from fairopt.validation import restore_read_only
 from fairopt.wording import enclosed
 
@@ -91,6 +91,6 @@ def as_text(values: Any) -> Any:
     ['20/3', '4']
     """
     if isinstance(values, Fraction):
-        return str(values)
+        return text_of(values)
     plain: Any = values.tolist() if hasattr(values, "tolist") else values
     return [as_text(value) for value in plain] if isinstance(plain, list) else str(plain)

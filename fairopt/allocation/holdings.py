@@ -26,6 +26,7 @@ import numpy as np
 from fairopt.allocation.counted import counted_holdings
 from fairopt.allocation.promises import Guaranteed, Limited, Promises, number
 from fairopt.instance import FloatArray, Instance
+from fairopt.instance.fractions import text_of
 from fairopt.instance.queues import Queue
 from fairopt.instance.tree import Tree
 from fairopt.wording import did_you_mean, joined
@@ -190,7 +191,7 @@ def _apart(value: Any) -> Any:
         parts = {name: _apart(each) for name, each in value.items()}
         exact = {name: text for name, (_, text) in parts.items() if text is not None}
         return {name: plain for name, (plain, _) in parts.items()}, exact or None
-    return (float(value), str(value)) if isinstance(value, Fraction) else (value, None)
+    return (float(value), text_of(value)) if isinstance(value, Fraction) else (value, None)
 
 
 def frame_of(holdings: Sequence[QueueHoldings]) -> pd.DataFrame:

@@ -27,7 +27,7 @@ from fairopt.instance import BoolArray
 from fairopt.instance.fractions import ExactArray, from_rationals, rational
 from fairopt.program import Nested, Solution, Stage, TreeFilling
 from fairopt.program.exact import ExactProgram
-from fairopt.wording import named
+from fairopt.wording import figure, named
 
 __all__ = ["prove_filling", "prove_nested"]
 
@@ -84,9 +84,9 @@ def _prove_filling(program: ExactProgram, solution: Solution) -> None:
 def _prove_stage(program: ExactProgram, way: Course, stage: Stage, closed: BoolArray, completions: Completions | None) -> None:
     change = way.change()
     t: Any = stage.value
-    told = f"the level {t} of {way.part.title}"
+    told = f"the level {figure(t, 6)} of {way.part.title}"
     if not way.t <= t <= change:
-        refuse(program, f"{told} is not between {way.t} and {change}, where rates change")
+        refuse(program, f"{told} is not between {figure(way.t, 6)} and {figure(change, 6)}, where rates change")
     climbs = way.rising & (way.rate > 0)
     if not climbs[stage.users].all():
         refuse(program, f"{told} stops somebody who does not rise")
@@ -121,7 +121,10 @@ def _same_shares(program: ExactProgram, x: ExactArray, claimed: ExactArray, wher
     found = from_rationals(program.per_user(x * program.utilities))
     for n, (has, should) in enumerate(zip(found.tolist(), claimed.tolist(), strict=True)):
         if has < should or (has != should and not or_more[n]):
-            refuse(program, f"{named(program.program.users[n])} has the share {has} {where}, and the levels give it {should}")
+            refuse(
+                program,
+                f"{named(program.program.users[n])} has the share {figure(has, 6)} {where}, and the levels give it {figure(should, 6)}",
+            )
 
 
 def prove_nested(program: ExactProgram, solution: Solution) -> None:

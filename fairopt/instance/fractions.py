@@ -48,6 +48,7 @@ __all__ = [
     "rational",
     "rationals",
     "rounding",
+    "text_of",
     "written",
 ]
 
@@ -239,6 +240,15 @@ def rational(value: Any) -> fmpq:
     if not isinstance(value, Fraction):
         value = fraction_of(value)
     return fmpq(value.numerator, value.denominator)
+
+
+def text_of(value: Fraction) -> str:
+    """Return a fraction as text, with all of its digits. (Python itself writes no whole number of more than 4,300 digits.)
+
+    >>> text_of(Fraction(2, 6)), text_of(Fraction(4)), len(text_of(Fraction(1, 10**5000)))
+    ('1/3', '4', 5003)
+    """
+    return str(rational(value))
 
 
 def rationals(values: npt.ArrayLike) -> ExactArray:

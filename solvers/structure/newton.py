@@ -74,7 +74,8 @@ class NewtonSystem:
         else:
             H = self._scale_servers(H, used)
         self.E = pairs.matrix(used, rows) if rows else pairs.arrays.floats(np.zeros((0, limits)))
-        schur = -_products(self.E, self.by_user)
+        schur = _products(self.E, self.by_user)
+        schur *= -1
         if self.by_user:
             pairs.arrays.add_to_diagonal(schur, 1.0)
         else:
@@ -83,6 +84,8 @@ class NewtonSystem:
         if self.border is not None:
             schur = self.border.around_users(schur, self.E) if self.by_user else self.border.around_servers(schur, self.E)
         self.solve = self._factorised(schur)
+        if isinstance(self.E, BlockMatrix):
+            self.solve = self.E.in_order(self.solve)
         if a is not None:
             self.along_t = self._reduced(pairs.xp.zeros_like(s_p), a)
             self.pivot = float(a @ self.along_t[1])
@@ -114,9 +117,11 @@ class NewtonSystem:
         k = self.pairs.n_servers
         for r, row in enumerate(H):
             for c, entry in enumerate(row):
-                self.pairs.arrays.add_to_diagonal(schur, entry, r * k, c * k)
-                if c < r:
-                    self.pairs.arrays.add_to_diagonal(schur, entry, c * k, r * k)
+                for first, second in {(r, c), (c, r)}:
+                    if isinstance(self.E, BlockMatrix):
+                        self.E.add_to_gram(schur, entry, first, second)
+                    else:
+                        self.pairs.arrays.add_to_diagonal(schur, entry, first * k, second * k)
 
     def _border(self, across: Across, theta: FloatArray, s_p: FloatArray, rows: list[FloatArray], plain: list[FloatArray]) -> Border:
         """Return the border, in the units of servers and users; ``plain`` is the lower half of A theta A', by row."""

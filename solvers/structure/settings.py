@@ -24,10 +24,10 @@ class Settings(NamedTuple):
 
     # Blocks of users (user_blocks).
     wide: float = 0.5  # part of the servers from which on a kind keeps all columns
-    least_users: int = 4  # of a kind that is a block of its own: each of its products of columns is added to those of the others
     worth: float = 0.7  # part of the products of one table, at most, with which blocks are faster
-    products_of_a_sum: int = 400  # that take as long as adding one product of columns to those of the others
-    products_of_a_block: float = 1e7  # that take as long as the calls for one block
+    run: float = 20.0  # columns next to each other, in the mean, from which on adding run by run is faster than column by column
+    products_of_a_sum: int = 200  # that take as long as adding one product of columns to those of the others
+    products_of_a_block: float = 2e6  # that take as long as the calls for one block
 
     # The Newton system (newton).
     regular: float = 1e-15  # of the unit diagonal; refinement takes it out again

@@ -17,6 +17,7 @@ import fairopt as fo
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.aggregation import unmerged
+from fairopt.instance.fractions import rational
 from fairopt.program import Solution, Stage
 from fairopt.solving import formulate
 from fairopt.solving.answer import levels_of
@@ -118,3 +119,14 @@ def test_each_step_of_a_proof_is_a_level_of_its_own(same: float | None, levels: 
     assert [level.prices is not None and level.prices[0].tolist() for level in found] == [
         prices for value, user, prices in values if not (same == 0 and user == 1)
     ]
+
+
+def test_answers_of_any_number_of_digits_are_proved_and_written() -> None:
+    """Python refuses to write whole numbers of more than 4,300 digits: a level of 4,500 is one of a tree, too, and of a result."""
+    capacity = Fraction(10**4500 + 1, 7 * 10**4499 + 3)
+    users = {"queues": [fo.Queue("q", weight=2), fo.Queue("r")], "queue_of": ["q", "q", "r"]}
+    for tree in (users, {}):
+        found = fo.solve(fo.Instance([[capacity, 18]], [[1, 4], [3, 1], [2, 2]], **tree), "drfh", exact=True)
+        text = found.to_dict()["users"][0]["exact"]["tasks"]
+        assert len(text) > 4500
+        assert str(rational(found.exact.tasks_per_user[0])) == text

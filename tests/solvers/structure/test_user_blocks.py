@@ -17,13 +17,13 @@ from fairopt.solvers.structure.arrays import NUMPY
 from fairopt.solvers.structure.pairs import PairLists
 from fairopt.solvers.structure.scaling import ScaledProgram
 from fairopt.solvers.structure.settings import SETTINGS
-from fairopt.solvers.structure.user_blocks import UserBlocks, same_servers
+from fairopt.solvers.structure.user_blocks import ColumnOrder, UserBlocks, same_servers
 
 
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks of small matrices, too."""
-    monkeypatch.setattr(user_blocks, "SETTINGS", SETTINGS._replace(products_of_a_block=0.0, products_of_a_sum=0, least_users=0))
+@pytest.fixture(params=[1.0, 1e9], ids=["by runs", "by columns"])
+def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of small matrices, too; their products are added run by run, however short runs are, or column by column."""
+    monkeypatch.setattr(user_blocks, "SETTINGS", SETTINGS._replace(products_of_a_block=0.0, products_of_a_sum=0, run=request.param))
 
 
 def in_zones(seed: int) -> tuple[IntArray, BoolArray]:
@@ -56,7 +56,42 @@ def test_products_are_those_of_the_table(seed: int, slots: int) -> None:
     np.testing.assert_allclose(matrix @ of_columns, table @ of_columns, atol=1e-12)
     np.testing.assert_allclose(matrix.T @ of_users, table.T @ of_users, atol=1e-12)
     np.testing.assert_allclose(matrix.T.T @ of_columns, table @ of_columns, atol=1e-12)
-    np.testing.assert_allclose(matrix.gram(), table.T @ table, atol=1e-12)
+    columns = blocks.order.column
+    np.testing.assert_allclose(matrix.gram(), (table.T @ table)[np.ix_(columns, columns)], atol=1e-12)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("slots", [1, 3])
+def test_a_system_of_columns_is_solved_in_their_order(seed: int, slots: int) -> None:
+    """The products of columns and values between the slots of each server, both triangles; a right-hand side in the usual order."""
+    kind, there = in_zones(seed)
+    user, server = np.nonzero(there)
+    blocks = UserBlocks.of(kind, user, server, 12, slots)
+    assert blocks is not None
+    rng = np.random.default_rng(seed)
+    matrix = blocks.matrix(rng.normal(size=(slots, user.size)))
+    gram = matrix.gram()
+    expected = np.array([matrix.T @ (matrix @ unit) for unit in np.eye(slots * 12)])
+    for r in range(slots):
+        for c in range(slots):
+            values = rng.uniform(1, 2, 12) + 9 * (r == c)
+            matrix.add_to_gram(gram, values, r, c)
+            expected[r * 12 : (r + 1) * 12, c * 12 : (c + 1) * 12] += np.diag(values)
+    right = rng.normal(size=slots * 12)
+    solved = matrix.in_order(lambda values: np.asarray(np.linalg.solve(gram, values), np.float64))(right)
+    np.testing.assert_allclose(solved, np.linalg.solve(expected, right), atol=1e-9)
+
+
+def test_columns_of_servers_that_blocks_share_are_next_to_each_other() -> None:
+    """Servers 0, 2 and 4 are of the first block alone, 1 and 3 of both, 5 of none."""
+    order = ColumnOrder.of(np.array([[1, 1, 1, 1, 1, 0], [0, 1, 0, 1, 0, 0]], bool), 2)
+    np.testing.assert_array_equal(order.column[order.place], np.arange(12))
+    runs = [{0, 2, 4, 6, 8, 10}, {1, 3, 7, 9}, {5, 11}]  # the columns of the second slot are 6 more
+    for run in runs:
+        place = np.sort(order.place[list(run)])
+        np.testing.assert_array_equal(place, np.arange(place[0], place[0] + len(run)))
+    np.testing.assert_array_equal(order.first + order.step, order.place[6:])
 
 
 def test_where_a_table_is_as_good(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,6 +101,7 @@ def test_where_a_table_is_as_good(monkeypatch: pytest.MonkeyPatch) -> None:
     assert UserBlocks.of(kind, user, server, 12, 3) is None
     monkeypatch.setattr(user_blocks, "SETTINGS", SETTINGS._replace(products_of_a_block=0.0, products_of_a_sum=0))
     assert UserBlocks.of(kind, user, server, 12, 3) is not None
+    monkeypatch.setattr(user_blocks, "SETTINGS", SETTINGS._replace(products_of_a_block=0.0, products_of_a_sum=40))
     assert UserBlocks.of(np.arange(40), user, server, 12, 3) is None
     user, server = np.nonzero(np.ones((40, 12), bool))
     assert UserBlocks.of(kind, user, server, 12, 3) is None
@@ -82,6 +118,18 @@ def test_users_who_all_differ_are_in_no_blocks() -> None:
     zone = np.arange(400) % 20
     user, server = np.nonzero(zone == np.arange(3_000)[:, None] % 20)
     assert UserBlocks.of(np.arange(3_000) % 20, user, server, 400, 3) is not None
+
+
+def test_users_of_rare_kinds_have_blocks_where_these_are_faster() -> None:
+    """A user alone of its kind is a block where all columns are so many that the sum of its products takes less; else it is with others."""
+    for servers, alone in ((1_200, 5), (400, 0)):
+        zone = np.arange(servers) % 40
+        kind = np.append(np.repeat(np.arange(20), 100), np.arange(20, 25))
+        user, server = np.nonzero(zone == kind[:, None])
+        blocks = UserBlocks.of(kind, user, server, servers, 3)
+        assert blocks is not None
+        assert sum(block.users.size == 1 for block in blocks.blocks) == alone
+        assert sum(block.columns.size == 3 * servers for block in blocks.blocks) == (alone == 0)
 
 
 def test_kinds_have_the_same_servers() -> None:
