@@ -62,7 +62,7 @@ _WORK: ContextVar[tuple[Work, ...]] = ContextVar("fairopt.solvers.backend.work",
 
 @contextmanager
 def limited_work(most: float) -> Iterator[Work]:
-    """Let the deadlines that are made inside, in this thread, share at most this work.
+    """Let all deadlines that this thread makes inside a ``with`` statement share at most this work.
 
     >>> with limited_work(10) as work:
     ...     Deadline(None).spend(4)
@@ -79,10 +79,10 @@ def limited_work(most: float) -> Iterator[Work]:
 
 
 class Deadline:
-    """A limit that several solves share: of seconds, where a user gives one, and of work, which is the same on every machine.
+    """A limit that several solves share: of seconds, if a user gives one, and of work, which is the same on every machine.
 
-    Work is counted in steps of fractions (`fairopt.solvers.rational.settings`). Branch and cut counts it, too; other engines in floats
-    count none.
+    Work is counted in steps of fractions (`fairopt.solvers.rational.settings`). Branch and cut by HiGHS counts its work in the same unit;
+    other engines in floats count none.
 
     >>> deadline = Deadline(None).within(10)
     >>> deadline.spend(9)

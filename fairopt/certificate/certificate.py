@@ -19,8 +19,8 @@ magnitude, and the sum does not show a user with a tiny weight that lacks most o
 * what users that run all their tasks spend on servers beyond the cheapest way to run them, relative to the spending of the others. The
   price of the tasks of such a user can be so large that its other spending is lost to rounding, although it takes servers from others.
   Only users whose tasks have the same worth on all servers are checked;
-* an estimate of how far what users have would move with what rounding hides in the prices of others, if these are so much larger that the
-  conditions of optimality hold to rounding with other tasks, too (``fairopt.certificate.hidden_prices``).
+* an estimate of how far what users have may be from the optimum although all conditions hold to rounding: what some users pay may be
+  smaller than the rounding of what others pay (``fairopt.certificate.hidden_prices``).
 
 All but the last are differences of the goal. ``distance`` bounds the distance of each user's utility from its optimum, by the gap and the
 curvature of the goal (``fairopt.certificate.distance``).

@@ -1,45 +1,47 @@
-r"""What rounding hides in the prices of an alpha-fair answer: the part by which what a user has may be wrong.
+r"""What rounding hides in the prices of an alpha-fair answer: an estimate of the part by which what a user has may be wrong.
 
-At a large alpha users pay amounts that lie many orders of magnitude apart. A user who pays much and may choose among servers decides by
-prices that it knows to 15 digits, or to what it wastes. The price of a limit that matters to a user who pays little may be smaller than
-that. Then what the other one leaves of this limit is arbitrary: all conditions of optimality hold to rounding, and the user who pays little
-may have much too little.
+At a large alpha users pay amounts that lie many orders of magnitude apart. Take a user who pays much and may run on several servers. It
+compares their costs, which are known to 15 digits, or only up to what this user wastes. The price of a limit that matters to a user who
+pays little may be smaller than that error. Then the conditions of optimality hold to rounding however much the first user leaves of this
+limit, and the second user may have much too little.
 
-*Doubt.* Let c[p] = A'p be the cost of pair p, and e[p] what it costs its user beyond the cheapest way to be worth as much, plus one unit of
-rounding of c[p] if the user has another pair that is about as cheap. For a full limit j,
+*Doubt.* Let c = A'p be the costs of pairs, and e[p] what pair p costs its user beyond the cheapest way to be worth as much, plus one unit
+of rounding of c[p] if the user has another pair that is about as cheap. For a full limit j and a pair p that takes from it,
 
-    doubt of its price            e[p] / A[j,p]              by the pair p,
-    matter of its price           s[j] = max A[j,q] / c[q]   over the used pairs q,
-    part of the limit in doubt    h[j,p] = A[j,p] x[p] / b[j].
+    e[p] / A[j,p]                            is the error of the price of j that p does not notice,
+    s[j] = max A[j,q] / c[q]                 over the used pairs q: by which part of a cost an error of that price changes it at most,
+    h[j,p] = A[j,p] x[p] / b[j]              is the part of the limit that p takes.
 
-The price of some user is wrong by at most a part t of it, or else pairs with a doubt above t / s[j] decide about it. The figure is the
-least t, of a few, for which the parts of no limit in doubt by more than t sum up to more than t. It takes one look at every number of A.
+A pair is in doubt by s[j] e[p] / A[j,p]. The figure is the least t, of a few, such that the pairs that are in doubt by more than t take at
+most the part t of each limit.
 
-*Response.* A limit in doubt may be divided by other conditions: of two users who share a full server, one has what the other leaves. So if
-that figure is large, the linear equations of the answer tell how far what users have would move with all of these doubts
+*Response.* Other conditions may divide a limit that is in doubt: if two users share a full server, one has what the other leaves. So if the
+figure is large, linear equations near the answer estimate how far what users have would move with all of these doubts
 (`fairopt.certificate.price_response`), and the smaller figure counts.
 
-Prices of a user's own limit on tasks do not help it choose, where its tasks are worth the same on all servers: they are left out of e.
+The price of a user's own limit on tasks does not help it to choose if its tasks are worth the same on all servers. It is left out of e.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from fairopt.certificate.price_response import UNIT, Doubts, response
+from fairopt.certificate.price_parts import EPSILON
+from fairopt.certificate.price_response import Doubts, response
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import CERTIFIED, EXACT, NOTHING
 from fairopt.program import AlphaFair, LimitKind, Program, Tradeoff
 
 __all__ = ["hidden_part"]
 
-_NEAR = 1e-6  # part of its cost by which a pair may be dearer, or of what its user has, from which on it counts as a choice
-_ENOUGH = ((100, EXACT), (1_000, NOTHING))  # pairs, and a figure with which the equations, which take time, are left out
+_NEAR = 1e-6  # a pair is a choice of its user if it costs at most this part more, or has at least this part of what the user has; and a
+# limit with less than this part left is full
+_ENOUGH = ((100, EXACT), (1_000, NOTHING))  # (n, f): with up to n pairs, a figure up to f counts without the equations; else ``CERTIFIED``
 _LEVELS = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 
 
 def hidden_part(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, prices: FloatArray) -> float:
-    """Return the part by which what a user has may be wrong; 1 if nothing is known.
+    """Return an estimate of the largest part by which what a user has may be wrong; 1 if nothing is known.
 
     Parameters
     ----------
@@ -60,7 +62,7 @@ def hidden_part(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, pri
 
 
 def _doubts(program: Program, x: FloatArray, prices: FloatArray) -> Doubts:
-    """Return what pairs cost, and the doubt of that."""
+    """Return what pairs cost, and how far that is in doubt."""
     limits, users, number, worth = program.limits, program.pair_users, len(program.users), program.utilities
     there = program.largest() > 0
     tasks = limits.kinds == LimitKind.TASKS
@@ -68,7 +70,7 @@ def _doubts(program: Program, x: FloatArray, prices: FloatArray) -> Doubts:
     chosen_by, own = cost, np.zeros(len(limits), bool)
     if (tasks & (prices > 0)).any():
         least, most = program.range_of_utilities(there)
-        alike = most <= least * (1 + UNIT)
+        alike = most <= least * (1 + EPSILON)
         own[tasks] = alike[limits.keys[tasks, 0]]
         chosen_by = np.asarray(limits.transposed @ np.where(own, 0.0, prices))
     price = np.divide(chosen_by, worth, out=np.full(cost.size, np.inf), where=there & (worth > 0))
@@ -78,13 +80,13 @@ def _doubts(program: Program, x: FloatArray, prices: FloatArray) -> Doubts:
     level = program.per_user(worth * x)
     near = there & ((beyond <= _NEAR * chosen_by) | (worth * x > _NEAR * level[users]))
     choice = (np.bincount(users[near], minlength=number) > 1)[users]
-    doubt = np.where(there & (x > 0), beyond + np.where(choice & near, UNIT * chosen_by, 0.0), 0.0)
+    doubt = np.where(there & (x > 0), beyond + np.where(choice & near, EPSILON * chosen_by, 0.0), 0.0)
     full = (limits.bounds > 0) & (limits.used(x) >= limits.bounds * (1 - _NEAR)) & ~own
     return Doubts(prices, cost, chosen_by, beyond, doubt, near & (x > 0), full, own & (prices > 0))
 
 
 def _in_doubt(program: Program, x: FloatArray, doubts: Doubts) -> float:
-    """Return the least t for which the parts of no limit that are in doubt by more than t sum up to more than t."""
+    """Return the least t such that pairs that are in doubt by more than t take at most the part t of each limit."""
     limits, matrix = program.limits, program.limits.matrix
     rows = np.repeat(np.arange(len(limits)), np.diff(matrix.indptr))
     entries = np.flatnonzero(doubts.full[rows] & (x > 0)[matrix.indices])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.certificate.distance import proved_distance
-from fairopt.certificate.price_response import UNIT
+from fairopt.certificate.price_parts import EPSILON
 from fairopt.certificate.table_excess import table_excess
 from fairopt.instance import FloatArray
 from fairopt.program import AllPairs, AlphaFair
@@ -71,11 +71,11 @@ def alpha_fair_gaps(program: AllPairs, goal: AlphaFair, tasks: FloatArray, price
 
 
 def _hidden_part(demands: FloatArray) -> float:
-    """Return the part of its own price by which rounding of another user's price may hide the price of a user.
+    """Return the largest part of what a user pays for a task that rounding of another user's cost may hide (`hidden_prices`).
 
-    A unit of rounding of d p, of what a user with the demands d pays for a task, is at most this part of the price of a user with the
-    demands d', by the resource r: d[s] p[s] / (d[r] p[r]) d'[r] p[r] / (d'[s] p[s]) (`fairopt.certificate.hidden_prices`).
+    The cost of a task with the demands d is known up to a unit of rounding. By the resources r and s, this is at most the part
+    d[s] p[s] / (d[r] p[r]) d'[r] p[r] / (d'[s] p[s]) of the cost of a task with the demands d', times the unit.
     """
     logs = np.log(demands)
     furthest = max(float(np.ptp(logs[:, r] - logs[:, s])) for r in range(demands.shape[1]) for s in range(demands.shape[1]))
-    return float(UNIT * np.exp(furthest))
+    return float(EPSILON * np.exp(furthest))

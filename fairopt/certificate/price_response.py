@@ -1,26 +1,28 @@
 r"""How far what users have moves if the conditions of an alpha-fair optimum hold only up to doubts: linear equations near an answer.
 
-With changes y[p] of the parts u[p] x[p] / U[n] of what users have, and relative changes p[j], m[n] of prices and marginal worths, near an
-answer the conditions of optimality are
+The unknowns are y[p], the change of the part u[p] x[p] / U[n] of what a user n has on its pair p, and the relative changes q[j] of prices
+and m[n] of marginal worths. Near an answer the conditions of optimality are, with a small rho,
 
-    sum_j a[j,p] p[j] - m[n] + rho y[p]  =  e[p]       for pairs p in use,     a[j,p] = A[j,p] price[j] / c[p]
-    sum_p h[j,p] y[p] - rho p[j]         =  f[j]       for full limits j,      h[j,p] = A[j,p] U[n] / (u[p] b[j])
-    sum_p y[p] + m[n] / alpha            =  0          for users n
+    sum_j a[j,p] q[j] - m[n] + rho y[p]  =  e[p]       for pairs p in use,     a[j,p] = A[j,p] price[j] / c[p]
+    sum_p h[j,p] y[p] - rho q[j]         =  f[j]       for full limits j,      h[j,p] = A[j,p] U[n] / (u[p] b[j])
+    sum_p y[p] + m[n] / alpha            =  0          for users n.
 
-where e are the doubts of costs, and f what is left of limits, or taken by pairs that should not be in use, each at least a unit of
-rounding. In use are pairs that are as cheap for their user as those it has, up to doubts, with anything on them or not. Users who are
-stopped by their own limit on tasks have 0 in place of 1 / alpha, and c without the price of this limit. A price that no equation sees but
-by a part a of 10^-20 of a cost is not known: the small rho leaves it undetermined, and it moves by up to e / rho. Placements that are not
-unique do so, too, but move no utility.
+e[p] is the doubt of the cost c[p], relative to it. f[j] is the part of limit j that is left, or that pairs take which should not be in use.
+Each of them is at least a unit of rounding. A pair is in use if it costs its user as little as the pairs that this user has, up to doubts,
+even if it holds nothing. For a user who is stopped by its own limit on tasks, 1 / alpha is replaced by 0, and c lacks the price of this
+limit.
 
-*Solution.* y is counted in parts s[p] <= 1 that fill a limit. Let a bar be the mean over the pairs of a user with the weights s^2. Without
-y and m, a system of the limits is left,
+If a price is only a part a = 10^-20 of each cost, the other equations do not determine it. With rho it moves by up to e / rho, so it
+counts as unknown. Placements that are not unique move as well, but no utility moves with them.
 
-    sum_p s^2 h (a - bar a)' p  +  rho (sum_n bar h bar a' / alpha + rho) p
+*Solution.* y[p] is counted in a unit s[p] <= 1 that fills a limit at most. For each user, bar a, bar h and bar e are means over its pairs,
+with the weights s^2. Without y and m, a system of the limits is left,
+
+    sum_p s^2 h (a - bar a)' q  +  rho (sum_n bar h bar a' / alpha + rho) q
         =  sum_p s^2 (h - bar h) e  +  rho (sum_n bar h bar e / alpha - f).
 
-Signs of doubts are not known. The figure is a multiple of the largest change of m / alpha, of those with some random signs: an estimate of
-the distance from the optimum, and no proof.
+The signs of doubts are not known. The figure is a multiple of the largest change m / alpha for some random signs. It estimates the distance
+from the optimum, and proves nothing.
 """
 
 from __future__ import annotations
@@ -30,20 +32,20 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from fairopt.certificate.price_parts import EPSILON
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.tolerances import TINY
 from fairopt.program import AlphaFair, LimitKind, Program, Tradeoff
 
-__all__ = ["UNIT", "Doubts", "response"]
+__all__ = ["Doubts", "response"]
 
-_RHO = 1e-13  # relative to the numbers of a row, which are 1 at most
-UNIT = 2.2e-16  # of rounding
-_CHANGE = 1e-6  # of a utility, by which the elasticity of the marginal worth is found
-_HARDLY = 1e-6  # part of what a user has, or of a cost
-_TIMES = 10.0  # the doubt of the pairs that a user has, within which others are in use
-_MOST = 600  # limits
-_SIGNS = 16  # times that all doubts get random signs,
-_MULTIPLE = 4.0  # of the largest change that these show, which counts
+_RHO = 1e-13  # the entries of the equations are 1 at most
+_CHANGE = 1e-6  # relative change of a utility from which the elasticity of its marginal worth is computed
+_HARDLY = 1e-6  # part of what a user has, or of a cost, that hardly counts
+_DOUBTS = 10.0  # a pair is in use up to so many times the largest doubt of the pairs that its user has
+_MOST_LIMITS = 600  # the system of the limits is dense
+_SIGNS = 16  # random choices of the signs of all doubts
+_MULTIPLE = 4.0  # of the largest change that these show: the figure
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,11 +62,11 @@ class Doubts:
     doubt : array (pairs,)
         The same, with a unit of rounding where a user may choose.
     near : bool array (pairs,)
-        Which pairs hold something, and are nearly the cheapest or hold more than hardly anything.
+        Which pairs hold something, and are nearly the cheapest or hold a part of what their user has that counts.
     full : bool array (limits,)
-        Which limits are full, but those that are left out of ``chosen_by``.
+        Which limits are full, without those whose prices ``chosen_by`` lacks.
     stopping : bool array (limits,)
-        Which of those have a price.
+        Which limits with a price ``chosen_by`` lacks.
     """
 
     prices: FloatArray
@@ -78,14 +80,14 @@ class Doubts:
 
 
 def response(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, doubts: Doubts) -> float:
-    """Return the largest relative change of what a user has; 1 where nothing is known: limits are too many, or the equations singular."""
+    """Return the largest relative change of what a user has; 1 if there are too many limits, or if the equations are singular."""
     limits, users, worth = program.limits, program.pair_users, program.utilities
     level = program.per_user(worth * x)
     in_use = _in_use(program, worth * x > _HARDLY * level[users], doubts)
     pairs, rows = np.flatnonzero(in_use), np.flatnonzero(doubts.full & (doubts.prices > 0))
     if not pairs.size or not rows.size:
         return 0.0
-    if rows.size > _MOST:
+    if rows.size > _MOST_LIMITS:
         return 1.0
     flexible = _elasticity(goal, level)
     flexible[limits.keys[doubts.stopping & (limits.kinds == LimitKind.TASKS), 0]] = 0.0
@@ -96,8 +98,8 @@ def response(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, doubts
     of_limits = sp.csr_array(sp.diags_array(1 / bounds) @ A)
     h = sp.csr_array((of_limits[:, pairs] @ sp.diags_array(level[users[pairs]] / worth[pairs])).T)
     a = sp.csr_array((sp.diags_array(doubts.prices[rows]) @ A[:, pairs] @ sp.diags_array(one_over)).T)
-    noise = doubts.beyond[pairs] * one_over + UNIT
-    left = np.abs(limits.used(x)[rows] / bounds - 1) + of_limits @ np.where(in_use, 0.0, x) + UNIT
+    noise = doubts.beyond[pairs] * one_over + EPSILON
+    left = np.abs(limits.used(x)[rows] / bounds - 1) + of_limits @ np.where(in_use, 0.0, x) + EPSILON
     square = 1 / np.maximum(np.asarray(h.max(axis=1).todense()).ravel(), 1.0) ** 2  # s^2
     weight = square / np.bincount(owner, weights=square)[owner]
     mean = sp.csr_array((weight, (owner, np.arange(n_pairs))), shape=(number.size, n_pairs))
@@ -127,11 +129,11 @@ def _in_use(program: Program, held: BoolArray, doubts: Doubts) -> BoolArray:
     cheap = held & (part <= _HARDLY)
     noise = np.zeros(len(program.users))
     np.maximum.at(noise, program.pair_users[cheap], part[cheap])
-    return (program.largest() > 0) & (part <= np.minimum(_TIMES * (noise + UNIT), _HARDLY)[program.pair_users])
+    return (program.largest() > 0) & (part <= np.minimum(_DOUBTS * (noise + EPSILON), _HARDLY)[program.pair_users])
 
 
 def _elasticity(goal: AlphaFair | Tradeoff, level: FloatArray) -> FloatArray:
-    """Return by how much utilities change if marginal worths do, both relative, (users,); 0 for users who have nothing."""
+    """Return the relative change of each utility for one of its marginal worth, (users,); 0 for users who have nothing."""
     has = np.where(level > 0, level, 1.0)
     fall = (goal.log_worth(has) - goal.log_worth(has * (1 + _CHANGE))) / np.log1p(_CHANGE)
     return np.where(level > 0, 1 / np.maximum(fall, _CHANGE), 0.0)

@@ -61,7 +61,7 @@ def _within_tasks(program: Program, goal: AlphaFair, tasks: np.ndarray, known: n
 
 
 def _on_its_sets(problem: AlphaFairProblem, near: Point) -> Point | None:
-    """Return the solution of the equations in which the pairs with tasks are used and the limits with a price are full; None: of others."""
+    """Return the solution of the equations if pairs with tasks are used and limits with a price are full; None if it has other sets."""
     money = problem.worth(problem.utility(near.x)) * problem.utility(near.x)
     p = near.p * (money.sum() / near.p.sum())
     used = near.x * problem.v > SETTINGS.nothing * problem.utility(near.x)[problem.user]

@@ -308,7 +308,7 @@ class _Regions:
         return end if self._had_low_caps(whole, path, end) else self._climb(whole)
 
     def _without_low_caps(self, whole: LevelPath) -> LevelPath:
-        """Return a path without those whose caps are expected to be lower than its level; one that starts amid even slices as it is."""
+        """Return a path without users whose caps are expected to be below its level; a path that starts at even slices stays as it is."""
         expected = max(self.level, self.regions[0].level / self.unit) if self.regions else self.level
         if whole.face is None or not self.expects_caps or self.level <= 0:
             return whole
@@ -316,7 +316,7 @@ class _Regions:
         return path if path.rising.any() else whole
 
     def _had_low_caps(self, whole: LevelPath, path: LevelPath, end: LevelResult) -> bool:
-        """Were the caps low of those whom a path was followed without? If not, no caps are expected to be low from now on."""
+        """Were the caps of the users whom ``path`` leaves out as low as expected? If not, no low caps are expected from now on."""
         early = whole.rising & ~path.rising
         low = bool((path.course.start[early] <= whole.course.at(end.reached.level)[early]).all())
         self.expects_caps &= low

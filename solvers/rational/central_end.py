@@ -1,14 +1,16 @@
 r"""The end of the central path of an alpha-fair goal in a hundred digits and more: which pairs are used, and which limits have a price.
 
-At a large alpha users pay amounts that lie many orders of magnitude apart. Where a rich user runs may decide what a poor user gets, and
-what it costs the rich user is lost to rounding in floats: of two servers whose prices agree in 15 digits, the next digits are the prices of
-the poor. So the active sets of `fairopt.solvers.rational.alpha_fair` do not show in floats. With enough digits they do:
+At a large alpha users pay amounts that lie many orders of magnitude apart. Where a user who pays much runs may decide what a user who pays
+little gets, and floats do not show where that is: if the costs of two servers agree in 15 digits, only the next digits have the prices that
+the second user pays. So the active sets of `fairopt.solvers.rational.alpha_fair` do not show in floats. With enough digits they do.
 
-    A x + s = b,    V x = U,    A'p - V'm = z,    log m + alpha log U = log phi,    x z = mu unit,    s p = mu unit,    mu -> 0
+With tasks x, slack s, prices p, reduced costs z, utilities U and marginal worths m, a point of the path solves
 
-by Newton's method from near the floats. The unit of each product is what the user pays, or of a limit the least that a user of it pays. The
-steps keep all values positive, and mu falls after each step that is not cut short. Of both factors of a product the relatively larger one
-counts as positive in the end. A step eliminates pairs and users; a system of the limits is left.
+    A x + s = b,    V x = U,    A'p - V'm = z,    log m + alpha log U = log phi,    x z = mu unit,    s p = mu unit,    mu -> 0.
+
+Newton's method begins near the floats. The unit of a product x z is what the user of the pair pays; that of s p is the least that a user of
+the limit pays. A step keeps all values positive, and mu falls after each step that is not cut short. At the end, of the two factors of a
+product the relatively larger one counts as positive. A step eliminates pairs and users; a system of the limits is left.
 """
 
 from __future__ import annotations
@@ -30,13 +32,15 @@ def ends_of_path(
 ) -> Iterator[tuple[Sets, list[float], list[arb], list[arb]]]:
     """Yield the used pairs and priced limits, x, the prices and the utilities at points nearer and nearer to the end.
 
-    None under rules, or of a trade-off.
+    Nothing under rules, or for a trade-off.
 
     Parameters
     ----------
-    x, prices : near the optimum; prices in the unit of phi U^-alpha
+    goal : Enclosing
+    x, prices : sequences
+        Near the optimum; prices in the unit of phi U^-alpha.
     go_on : function
-        Is there time left?
+        Asked before each step whether there is time and work left for it.
     """
     if goal.rules or goal.efficiency != 0:
         return
@@ -62,7 +66,7 @@ class _Step:
 
 
 class _Path:
-    """A point of the path. Balls are cut to their midpoints: their radii would tell of no error here."""
+    """A point of the path. Only the midpoints of balls are kept: Newton's method corrects rounding, which their radii would bound."""
 
     def __init__(self, goal: Enclosing, x: Sequence[float], prices: Sequence[arb]) -> None:
         self.user, self.n_users = goal.user, len(goal.phi)

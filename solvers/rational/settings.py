@@ -54,15 +54,15 @@ class Settings(NamedTuple):
 class PathSettings(NamedTuple):
     """The path to the active sets of an alpha-fair goal that floats do not show (central_end)."""
 
-    digits: tuple[int, ...] = (40, 80, 160)  # of the products at points whose sets are tried, in turn
-    more_digits: int = 40  # beyond twice as many, with which steps are computed
+    digits: tuple[int, ...] = (40, 80, 160)  # d: the sets are tried at points whose products are 10^-d of their units
+    more_digits: int = 40  # that steps are computed with, beyond 2 d and twice the orders of magnitude between payments
     first_mu: float = 1e-6  # relative product of the first point
     inside: float = 0.999  # part of the limits that the first point fills
     steps: int = 200  # from one of these points to the next
-    to_the_boundary: float = 0.99  # part of the way
-    long: float = 0.9  # length of a step after which mu falls fast,
-    middling: float = 0.5  # and slowly
-    fast: float = 1e-3
+    to_the_boundary: float = 0.99  # part of the way to where a value would be 0
+    long: float = 0.9  # a longer step lets mu fall fast,
+    middling: float = 0.5  # and one longer than this slowly
+    fast: float = 1e-3  # factor of mu
     slow: float = 0.05
 
 

@@ -50,7 +50,7 @@ def test_a_price_that_is_lost_in_another_cost_is_not_known(price: float, known: 
 
 def test_too_many_limits_tell_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The system of the limits is dense."""
-    monkeypatch.setattr("fairopt.certificate.price_response._MOST", 1)
+    monkeypatch.setattr("fairopt.certificate.price_response._MOST_LIMITS", 1)
     program = fo.formulate(fo.Instance([[1], [1]], [[1], [1]]), "proportional")
     x = np.full(4, 0.5)
     assert response(program, program.goal_as(AlphaFair), x, doubts(program, x, np.ones(2))) == 1.0

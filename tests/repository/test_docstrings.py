@@ -19,6 +19,7 @@ import fairopt
 
 ROOMS_WITH_TABLES = [
     "allocation",
+    "certificate",
     "clusters",
     "files",
     "formats",
