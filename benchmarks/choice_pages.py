@@ -36,6 +36,8 @@ def render(rows: Sequence[Measured], about: str, folder: Path) -> None:
 
 def _page(cells: dict[Cell, dict[str, Measured]], times: dict[Cell, float | None], about: str) -> list[str]:
     judged = {cell: ratio for cell, ratio in times.items() if ratio is not None}
+    unanswered = [cell.title for cell in times if cell not in judged]
+    without = f" No engine has a certified answer to: {'; '.join(unanswered)}." if unanswered else ""
     within = sum(ratio <= LIMIT for ratio in judged.values())
     lines = [
         "# Which engine is the fastest",
@@ -46,7 +48,7 @@ def _page(cells: dict[Cell, dict[str, Measured]], times: dict[Cell, float | None
         f"{GAIN:g} s.",
         "",
         f"The default takes at most {LIMIT:g} times the processor time of the fastest engine on {within} of {len(judged)} cells; the worst "
-        f"is {max(judged.values(), default=1.0):.2f}.",
+        f"is {max(judged.values(), default=1.0):.2f}.{without}",
         "",
         "![Times of engines, in parts of the fastest](engine_choices.svg)",
         "",

@@ -123,9 +123,10 @@ def test_the_page_counts_cells_and_names_those_that_are_slow(modules: dict[str, 
     small, large = Cell("leximin", 10, 3, 2), Cell("leximin", 20, 3, 2)
     rows = [Measured(small, "highs", "answered", 0.01), Measured(small, "cvxpy", "stopped", 0.1)]
     rows += [Measured(large, "highs", "answered", 0.04), Measured(large, "interior-point", "answered", 0.02)]
+    rows += [Measured(Cell("total", 10, 3, 2), "highs", "refused", 0.01)]
     modules["choice_pages"].render(rows, "This machine", tmp_path)
     page = (tmp_path / "engine_choices.md").read_text()
-    assert "on 1 of 2 cells; the worst is 2.00" in page
+    assert "on 1 of 2 cells; the worst is 2.00. No engine has a certified answer to: total, 10 x 3 x 2." in page
     assert "| leximin | 2 | highs 1, interior-point 1 |  | 1.50 | 2.00 |" in page
     assert "| leximin, 20 x 3 x 2 | 2.00 | highs 0.04, interior-point 0.02 |" in page
     assert "</svg>" in (tmp_path / "engine_choices.svg").read_text()

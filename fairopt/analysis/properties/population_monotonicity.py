@@ -81,7 +81,10 @@ def check(case: Case) -> Verdict:
         return violated(NAME, worst, f"Somebody runs less when another leaves ({how} without each of {tried:,}).", witness, tried)
     if tried == leaving.size:
         return holds(NAME, f"Nobody runs less when another leaves: {how} without each, {tried:,} in all that could matter.", tried)
-    why = f"one could not be solved: {failed}" if failed else "the rest were not tried; raise effort, or give a longer time limit"
+    if failed:
+        why = f"one could not be solved: {failed}"
+    else:
+        why = "the rest were not tried; raise effort" if tried == queue.size else f"the search reached {case.ended}"
     return does_not_apply(NAME, f"Undecided: no loss in {tried:,} of {leaving.size:,} users who could leave ({how}); {why}.", tried)
 
 

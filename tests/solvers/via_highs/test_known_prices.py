@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from instances import gpu_cluster, uniform_instance
+from support.reruns import check_reruns, small_cluster
 
 import fairopt as fo
-from fairopt.analysis.rerun import rerun
 from fairopt.certificate import certify
 from fairopt.program.likeness import Likeness
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.via_highs import known_prices
 from fairopt.solvers.via_highs.known_prices import solve_by_known_prices
 
 
@@ -56,31 +54,7 @@ def test_levels_for_which_there_is_no_room(servers: int, there: str, has_room: b
 
 @pytest.mark.parametrize("seed", range(8))
 def test_reruns_agree_with_fractions(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    """Each user leaves in turn, or declares twice its demands, or other servers; the answer in fractions is found by another engine."""
-    rng = np.random.default_rng(seed)
-    instance = gpu_cluster(9, seed, finite=bool(seed % 2)) if seed < 5 else uniform_instance(8, 3, 2, seed=seed)
+    """Leximins of three notions."""
     notion = ("drfh", "tsf", "max-min")[seed % 3]
-    answers: list[bool] = []
-
-    def counted(*arguments: object) -> object:
-        found = solve_by_known_prices(*arguments)  # type: ignore[arg-type]
-        answers.append(found is not None)
-        return found
-
-    monkeypatch.setattr(known_prices, "solve_by_known_prices", counted)
-    allocation = fo.solve(instance, notion, solver="highs")
-    for n in range(instance.n_users):
-        tasks, demands, weights = instance.tasks.copy(), instance.demands.copy(), instance.weights.copy()
-        if n % 3 == 0:
-            tasks[n] = 0.0
-        elif n % 3 == 1:
-            demands[n] *= 2
-        else:
-            weights[n] *= float(rng.uniform(0.5, 2))
-        changed = instance.replace(tasks=tasks, demands=demands, weights=weights)
-        exact = fo.solve(changed, notion, exact=True).exact
-        assert exact is not None
-        found = rerun(allocation, changed)
-        np.testing.assert_allclose(found.tasks_per_user, exact.tasks_per_user.astype(float), rtol=1e-8, atol=1e-9)
-        assert found.certificate.worst <= 1e-8
-    assert any(answers)
+    allocation = fo.solve(small_cluster(seed), notion, solver="highs")
+    check_reruns(monkeypatch, solve_by_known_prices, allocation, seed, 1e-8, notion=notion)
