@@ -20,9 +20,9 @@ from fairopt.solving.policy import find
 
 __all__ = ["DIGITS", "answer_in_floats", "enclose", "in_floats_above", "is_enclosed"]
 
-DIGITS = 30
-_MORE = (0, 1, 4, 16)  # digits beyond twice those asked for, in parts of these
-_LEAST_MORE = 8
+DIGITS = 30  # asked for, if no number is given
+_STEPS = (0, 1, 4, 16)  # of digits beyond twice those asked for; a step has as many as are asked for, and at least ``DIGITS``
+_GUARD_DIGITS = 16  # of the arithmetic of the proof, beyond those of the point
 
 
 def is_enclosed(program: ExactProgram) -> bool:
@@ -50,11 +50,11 @@ def enclose(program: ExactProgram, digits: int, deadline: Deadline, near: Soluti
 
     near = near or answer_in_floats(program, deadline)
     best: tuple[Fraction, Solution] | None = None
-    for part in _MORE:
-        wanted = 2 * digits + part * max(digits, DIGITS)
+    for steps in _STEPS:
+        wanted = 2 * digits + steps * max(digits, DIGITS)
         for point in _points(program, near, wanted, deadline):
             try:
-                radius = proved_radius(program, point, wanted + 2 * _LEAST_MORE)
+                radius = proved_radius(program, point, wanted + _GUARD_DIGITS)
             except CertificateError:
                 continue
             if best is None or radius < best[0]:

@@ -15,6 +15,7 @@ product the relatively larger one counts as positive. A step eliminates pairs an
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -70,40 +71,39 @@ class _Path:
 
     def __init__(self, goal: Enclosing, x: Sequence[float], prices: Sequence[arb]) -> None:
         self.user, self.n_users = goal.user, len(goal.phi)
-        self.u, self.b, self.phi, self.alpha = (
-            [arb(v) for v in goal.worth],
-            [arb(v) for v in goal.bounds],
-            [arb(v) for v in goal.phi],
-            arb(goal.alpha),
-        )
+        self.u, self.b, self.phi = ([arb(value) for value in values] for values in (goal.worth, goal.bounds, goal.phi))
+        self.alpha, self.mu = arb(goal.alpha), arb(PATH.first_mu)
         self.entries: list[list[tuple[int, arb]]] = [[] for _ in goal.user]
         for j, row in enumerate(goal.limits):
             for k, a in row.items():
                 self.entries[k].append((j, arb(a)))
-        self.mu = arb(PATH.first_mu)
-        least, pairs_of = self.mu.sqrt().mid(), [0] * self.n_users
-        for n in self.user:
-            pairs_of[n] += 1
-        start = [arb(max(value, 0.0)) for value in x]
-        level = self._per_user(start)
-        self.x = [_larger(v, least * level[n] / (u * pairs_of[n])) for v, n, u in zip(start, self.user, self.u, strict=True)]
-        fullest = _largest(use / b for use, b in zip(self._use(self.x), self.b, strict=True))
-        self.x = [(value * PATH.inside / fullest).mid() for value in self.x]
+        least = self.mu.sqrt().mid()
+        self.x = self._inside([arb(max(value, 0.0)) for value in x], least)
         self.U = self._per_user(self.x)
         self.m = [(phi * (-self.alpha * U.log()).exp()).mid() for phi, U in zip(self.phi, self.U, strict=True)]
         self.s = [(b - use).mid() for b, use in zip(self.b, self._use(self.x), strict=True)]
         money = [(m * U).mid() for m, U in zip(self.m, self.U, strict=True)]
-        of_limit: list[arb | None] = [None] * len(self.b)
-        for own, n in zip(self.entries, self.user, strict=True):
-            for j, _ in own:
-                held = of_limit[j]
-                of_limit[j] = money[n] if held is None or money[n] < held else held
-        most = _largest(money)
-        self.unit_of_limit = [value or most for value in of_limit]
-        self.unit_of_pair = [money[n] for n in self.user]
+        self.unit_of_pair, self.unit_of_limit = [money[n] for n in self.user], self._least_of_users(money)
         self.p = [_larger(price, self.mu * unit / b) for price, unit, b in zip(prices, self.unit_of_limit, self.b, strict=True)]
         cost = self._cost(self.p)
         self.z = [_larger(c - u * self.m[n], least * c) for c, u, n in zip(cost, self.u, self.user, strict=True)]
+
+    def _inside(self, x: Sequence[arb], least: arb) -> list[arb]:
+        """Return x within the limits, where no pair has less than the part ``least`` of what its user has on a pair in the mean."""
+        level, pairs = self._per_user(x), Counter(self.user)
+        x = [_larger(value, least * level[n] / (u * pairs[n])) for value, n, u in zip(x, self.user, self.u, strict=True)]
+        fullest = _largest(use / b for use, b in zip(self._use(x), self.b, strict=True))
+        return [(value * PATH.inside / fullest).mid() for value in x]
+
+    def _least_of_users(self, money: Sequence[arb]) -> list[arb]:
+        """Return the least that a user of each limit pays; where nobody takes anything from it, the most that anybody pays."""
+        least: list[arb | None] = [None] * len(self.b)
+        for own, n in zip(self.entries, self.user, strict=True):
+            for j, _ in own:
+                held = least[j]
+                least[j] = money[n] if held is None or money[n] < held else held
+        most = _largest(money)
+        return [most if value is None else value for value in least]
 
     def follow(self, last: arb, go_on: Callable[[], bool]) -> bool:
         """Take steps until the products are ``last`` of their units; return False where they do not get there."""

@@ -40,7 +40,7 @@ def reduced_conditions(
 ) -> Reduced | None:
     """Solve (1): eliminate the prices first, then worths, each the largest first, so that c are worths of users.
 
-    The smallest worths and prices are lost to rounding where they are differences of the largest.
+    In another order the smallest worths and prices would be differences of the largest, and rounding would hide them.
     """
     limits = sorted(priced)
     column = {j: k for k, j in enumerate(limits)}

@@ -1,9 +1,9 @@
 """The settings of fractions: which sets are guessed from floats, how many digits are computed, how work is counted, and when to give up.
 
-Work is counted in steps (`fairopt.solvers.backend.Deadline`). A step is what an entry of a sparse system of equations takes where numbers
-have few digits. Steps follow from sizes and digits alone, so that they are the same on every machine.
+Work is counted in steps (`fairopt.solvers.backend.Deadline`). A step is the work for one entry of a sparse system of equations whose
+numbers have few digits. Steps follow from sizes and digits alone, so that they are the same on every machine.
 
-None of them is a tolerance of an answer, which is exact or proved to the digits that were asked for.
+No setting is a tolerance of an answer, which is exact or proved to the digits that were asked for.
 """
 
 from __future__ import annotations
