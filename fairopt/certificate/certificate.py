@@ -190,7 +190,8 @@ class Certificate(ShowsItself):
         meanings = {
             "feasibility": "largest excess over a limit, relative to it",
             "optimality": "the most by which a level, or the total, could be higher",
-            "fairness": "the most that a user could gain without harm to a user no better off; or the violation of a condition",
+            "fairness": "the most that a user could gain without harm to a user no better off; or the violation of a condition, or "
+            "what rounding may hide of one",
         }
         if self.distance is not None:
             meanings["distance"] = "the largest relative distance of a user's optimum from what it has"

@@ -119,7 +119,7 @@ def require(certificate: Certificate, program: Program, engines: Sequence[Backen
             tolerance,
             program.name,
             *(engine.name for engine in engines),
-            tried="in fractions it took too many steps, or users have something else" if small else "",
+            tried="fractions took too many steps, or gave users other tasks" if small else "",
             instead=f"{instead}, exact=True" if small and "exact=True" not in instead else instead,
         )
 

@@ -80,7 +80,7 @@ def in_small_fractions(found: Found, notion: Notion, instance: Instance, deadlin
     program, answer = exact.program, in_floats(solution)
     has, right = (program.per_user(program.utilities * x) for x in (found.solution.x, answer.x))
     if not (np.abs(has - right) <= _NEAR * right.max(initial=0.0)).all():
-        log.info("in fractions users have something else")
+        log.info("fractions give users other tasks")
         return found
     rounding = _rounding(exact, solution, answer)
     certificate = Certificate(limit_excess(program, answer.x), rounding, 0.0)
