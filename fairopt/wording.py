@@ -53,7 +53,7 @@ ROUNDED = "~"  # before a decimal in the place of a fraction
 _SIZES = 100  # numbers that differ by a larger factor are not written with the same decimals
 _LONGEST = 200  # characters of a word that is compared, or shown
 _LONG = 10**15  # a whole number in fractions that is written with all its digits is smaller
-_BITS_WRITTEN = 10_000  # of numerator and denominator; a fraction with more is no text to read
+_BITS_WRITTEN = 10_000  # of numerator and denominator; Python writes no fraction with many more
 _SHORT = 15  # characters of a fraction that is written as it is
 _EFFORT = 100_000_000  # cubes of characters that are compared: 100,000 words of 10, a dozen of 200
 

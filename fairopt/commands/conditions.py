@@ -18,7 +18,7 @@ __all__ = ["Condition", "read_condition"]
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 _FORM = re.compile(r"\s*([A-Za-z-]+)\s*(>=|<=|>|<)\s*([0-9.eE+-]+)\s*(%?)\s*")
 _REGRETS = ("level", "leximin", "largest", "goal", "condition", "queue", "total")
-_SAME = {"worst": "regret", "regret-worst": "regret", "min-share": "share"} | {f"regret-{name}": name for name in _REGRETS}
+_SYNONYMS = {"worst": "regret", "regret-worst": "regret", "min-share": "share"} | {f"regret-{name}": name for name in _REGRETS}
 """Words of `fairopt study` and `fairopt worst-case` for the same measures."""
 _MEASURES: dict[str, Callable[[Row], float | None]] = {
     "regret": lambda row: None if row.regret is None else row.regret.worst,
@@ -90,7 +90,7 @@ def read_condition(text: str) -> Condition:
             raise ValueError
     except ValueError:
         raise typer.BadParameter(f'"{text}" is not a condition such as: regret > 0.1', param_hint="--fail-if") from None
-    measure = _SAME.get(match[1].lower(), match[1].lower())
+    measure = _SYNONYMS.get(match[1].lower(), match[1].lower())
     if measure not in _MEASURES:
         raise typer.BadParameter(
             f'there is no measure "{match[1]}"{did_you_mean(measure, _MEASURES)}; there are {", ".join(_MEASURES)}', param_hint="--fail-if"

@@ -15,7 +15,7 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program import Program
 from fairopt.solvers.structure.settings import SETTINGS
 
-__all__ = ["BlockMatrix", "ColumnOrder", "UserBlocks", "kinds_of", "same_servers"]
+__all__ = ["Block", "BlockMatrix", "ColumnOrder", "UserBlocks", "kinds_of", "same_servers"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,9 +60,9 @@ class Block:
     there : slice
         Where its table (users, columns) is in the buffer of all.
     place : int array (columns,)
-        Of each column, ascending.
+        Of each column in the order of all, ascending.
     runs : list of (slice, slice)
-        Columns next to each other: where they are in the order, and in the table; none where runs are too short.
+        Columns next to each other: where they are in that order, and in the table; none if runs are too short.
     """
 
     users: IntArray
@@ -79,6 +79,15 @@ class Block:
         long = place.size >= SETTINGS.run * starts.size
         runs = [(slice(int(place[a]), int(place[a] + b - a)), slice(int(a), int(b))) for a, b in zip(starts, ends, strict=True) if long]
         return cls(users, order.column[place], there, place, runs)
+
+    def add_products(self, out: FloatArray, table: FloatArray) -> None:
+        """Add the products of the columns of its table to those of all columns, (columns, columns), both in ``order``."""
+        products = table.T @ table
+        if not self.runs:
+            out.reshape(-1)[self.place[:, None] * len(out) + self.place] += products  # faster than by rows and columns
+        for rows, own in self.runs:
+            for columns, others in self.runs:
+                out[rows, columns] += products[own, others]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,7 +197,7 @@ class BlockMatrix:
         return out
 
     def gram(self) -> FloatArray:
-        """Return the products of columns, (columns, columns), both in their order."""
+        """Return the products of columns, (columns, columns), both in ``order``."""
         n = self.shape[1]
         wide = [table for block, table in self.blocks if block.columns.size == n]
         out = wide[0].T @ wide[0] if wide else np.zeros((n, n))
@@ -196,13 +205,7 @@ class BlockMatrix:
             out += table.T @ table
         for block, table in self.blocks:
             if block.columns.size < n:
-                products = table.T @ table
-                if block.runs:
-                    for rows, own in block.runs:
-                        for columns, others in block.runs:
-                            out[rows, columns] += products[own, others]
-                else:
-                    out.reshape(-1)[block.place[:, None] * n + block.place] += products  # half the time that rows and columns take
+                block.add_products(out, table)
         return out
 
     def add_to_gram(self, gram: FloatArray, values: FloatArray, r: int, c: int) -> None:
@@ -211,12 +214,12 @@ class BlockMatrix:
         gram.reshape(-1)[rows * self.shape[1] + columns] += values
 
     def in_order(self, solve: Callable[[FloatArray], FloatArray]) -> Callable[[FloatArray], FloatArray]:
-        """Return what solves a system of columns, given what solves it in their order."""
+        """Return a function that solves a system of columns, from one that solves it in ``order``."""
         return lambda right: np.asarray(solve(right[self.order.column])[self.order.place])
 
 
 def _products(users: IntArray, columns: IntArray) -> FloatArray:
-    """Return how many products take as long as those of blocks of so many users and columns, and all that comes with them, (blocks,)."""
+    """Return what blocks of these sizes take, (blocks,), in products of two numbers: multiplying, adding to the others, and the calls."""
     return np.asarray((users + SETTINGS.products_of_a_sum) * columns.astype(float) ** 2 + SETTINGS.products_of_a_block)
 
 

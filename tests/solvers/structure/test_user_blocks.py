@@ -37,15 +37,21 @@ def in_zones(seed: int) -> tuple[IntArray, BoolArray]:
     return kind, there
 
 
+def blocks_in_zones(seed: int, slots: int) -> tuple[IntArray, IntArray, UserBlocks]:
+    """User and server of each of these pairs, and the blocks of the users."""
+    kind, there = in_zones(seed)
+    user, server = np.nonzero(there)
+    blocks = UserBlocks.of(kind, user, server, 12, slots)
+    assert blocks is not None
+    return user, server, blocks
+
+
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("slots", [1, 3])
 def test_products_are_those_of_the_table(seed: int, slots: int) -> None:
     """With vectors, from both sides, and of all columns with each other."""
-    kind, there = in_zones(seed)
-    user, server = np.nonzero(there)
-    blocks = UserBlocks.of(kind, user, server, 12, slots)
-    assert blocks is not None
+    user, server, blocks = blocks_in_zones(seed, slots)
     assert len(blocks.blocks) <= 5  # the last two kinds have most servers, and are one
     rng = np.random.default_rng(seed)
     values, table = rng.normal(size=(slots, user.size)), np.zeros((40, slots * 12))
@@ -65,10 +71,7 @@ def test_products_are_those_of_the_table(seed: int, slots: int) -> None:
 @pytest.mark.parametrize("slots", [1, 3])
 def test_a_system_of_columns_is_solved_in_their_order(seed: int, slots: int) -> None:
     """The products of columns and values between the slots of each server, both triangles; a right-hand side in the usual order."""
-    kind, there = in_zones(seed)
-    user, server = np.nonzero(there)
-    blocks = UserBlocks.of(kind, user, server, 12, slots)
-    assert blocks is not None
+    user, _, blocks = blocks_in_zones(seed, slots)
     rng = np.random.default_rng(seed)
     matrix = blocks.matrix(rng.normal(size=(slots, user.size)))
     gram = matrix.gram()
