@@ -43,7 +43,7 @@ _RHO = 1e-13  # the entries of the equations are 1 at most
 _CHANGE = 1e-6  # relative change of a utility from which the elasticity of its marginal worth is computed
 _HARDLY = 1e-6  # part of what a user has, or of a cost, that hardly counts
 _DOUBTS = 10.0  # a pair is in use up to so many times the largest doubt of the pairs that its user has
-_MOST_LIMITS = 600  # the system of the limits is dense
+_MOST_LIMITS = 1_500  # the system of the limits is dense
 _SIGNS = 16  # random choices of the signs of all doubts
 _MULTIPLE = 4.0  # of the largest change that these show: the figure
 
@@ -104,16 +104,18 @@ def response(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, doubts
     weight = square / np.bincount(owner, weights=square)[owner]
     mean = sp.csr_array((weight, (owner, np.arange(n_pairs))), shape=(number.size, n_pairs))
     bar_a, bar_h = mean @ a, mean @ h
-    spread = sp.csr_array((np.ones(n_pairs), (np.arange(n_pairs), owner)), shape=(n_pairs, number.size))
-    moves = sp.csr_array(sp.diags_array(square) @ h).T
+    moves = sp.csr_array((sp.diags_array(square) @ h).T)
     elastic = sp.csr_array((sp.diags_array(flexible) @ bar_h).T)
-    K = (moves @ (a - spread @ bar_a)).toarray() + _RHO * (elastic @ bar_a).toarray()
+    first = np.unique(owner, return_index=True)[1]
+    apart = sp.csr_array(a - a[first[owner]])  # from the first pair of the user: few numbers, and 0 to the last bit where pairs agree
+    of_users = sp.csr_array(moves @ sp.csr_array((np.ones(n_pairs), (np.arange(n_pairs), owner)), shape=(n_pairs, number.size)))
+    K = (moves @ apart - of_users @ (mean @ apart) + _RHO * (elastic @ bar_a)).toarray()
     K[np.diag_indices_from(K)] += _RHO**2
     signs = np.random.default_rng(0).choice([-1.0, 1.0], (_SIGNS, n_pairs + rows.size))
     signs[0] = 1.0
     e, f = (signs[:, :n_pairs] * noise).T, (signs[:, n_pairs:] * left).T
     bar_e = mean @ e
-    right = moves @ (e - spread @ bar_e) + _RHO * (elastic @ bar_e - f)
+    right = moves @ (e - bar_e[owner]) + _RHO * (elastic @ bar_e - f)
     size = np.maximum(np.abs(K).max(axis=1), TINY)
     try:
         change = np.linalg.solve(K / size[:, None], right / size[:, None])

@@ -1,9 +1,11 @@
 """How far what users have moves with the doubts of prices: by as much as the answer is wrong."""
 
+import mpmath  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 
 import fairopt as fo
+from fairopt.certificate.price_parts import EPSILON
 from fairopt.certificate.price_response import Doubts, response
 from fairopt.program import AlphaFair, Program
 
@@ -46,6 +48,43 @@ def test_a_price_that_is_lost_in_another_cost_is_not_known(price: float, known: 
     moved = response(program, program.goal_as(AlphaFair), x, doubts(program, x, prices))
     assert (moved < 1e-9) == known
     assert known or moved > 1e-5
+
+
+@pytest.mark.parametrize("alpha", [1.0, 3.0])
+def test_the_equations_are_solved(alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same changes as from the equations as they are stated, all pairs, prices and users at once, in 60 digits.
+
+    Users 1 and 2 have a server each, user 3 is on both; all pay for licences, which cost the same wherever they run, and user 4 for nothing
+    else.
+    """
+    monkeypatch.setattr("fairopt.certificate.price_response._SIGNS", 1)
+    monkeypatch.setattr("fairopt.certificate.price_response._MULTIPLE", 1.0)
+    eligibility = [[1, 0], [0, 1], [1, 1], [1, 1]]
+    demands = [[1, 1], [1, 1], [1, 1], [0, 1]]
+    instance = fo.Instance([[2], [2]], demands, eligibility=eligibility, shared={"licences": 6}, resources=["cpu"])
+    program = fo.formulate(instance, "proportional", alpha=alpha)
+    x, prices = np.ones(6), np.array([1.0, 1 + 1e-6, 1.0])
+    A, bounds, user = program.limits.matrix.toarray(), program.limits.bounds, program.pair_users
+    doubt = doubts(program, x, prices)
+    level = np.bincount(user, weights=x)
+    a, h = A * prices[:, None] / doubt.cost, A * level[user] / bounds[:, None]
+    s = 1 / np.maximum(h.max(axis=0), 1.0)
+    rho, pairs, limits, users = mpmath.mpf("1e-13"), len(x), len(bounds), len(level)
+    with mpmath.workdps(60):
+        matrix, right = mpmath.zeros(pairs + limits + users), mpmath.zeros(pairs + limits + users, 1)
+        for k in range(pairs):
+            matrix[k, k], matrix[k, pairs + limits + user[k]] = rho, -s[k]
+            right[k] = s[k] * (doubt.beyond[k] / doubt.cost[k] + EPSILON)
+            matrix[pairs + limits + user[k], k] = s[k]
+            for j in range(limits):
+                matrix[k, pairs + j], matrix[pairs + j, k] = s[k] * a[j, k], s[k] * h[j, k]
+        for j in range(limits):
+            matrix[pairs + j, pairs + j], right[pairs + j] = -rho, abs(A[j] @ x / bounds[j] - 1) + EPSILON
+        for n in range(users):
+            matrix[pairs + limits + n, pairs + limits + n] = 1 / alpha
+        change = mpmath.lu_solve(matrix, right)
+        moved = max(abs(change[pairs + limits + n]) for n in range(users)) / alpha
+    assert response(program, program.goal_as(AlphaFair), x, doubt) == pytest.approx(float(moved), rel=1e-2)
 
 
 def test_too_many_limits_tell_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
