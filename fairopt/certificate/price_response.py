@@ -44,6 +44,7 @@ _CHANGE = 1e-6  # relative change of a utility from which the elasticity of its 
 _HARDLY = 1e-6  # part of what a user has, or of a cost, that hardly counts
 _DOUBTS = 10.0  # a pair is in use up to so many times the largest doubt of the pairs that its user has
 _MOST_LIMITS = 1_500  # the system of the limits is dense
+_DENSE = 10_000_000  # numbers of a matrix of users and limits that may be dense
 _SIGNS = 16  # random choices of the signs of all doubts
 _MULTIPLE = 4.0  # of the largest change that these show: the figure
 
@@ -109,7 +110,7 @@ def response(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, doubts
     first = np.unique(owner, return_index=True)[1]
     apart = sp.csr_array(a - a[first[owner]])  # from the first pair of the user: few numbers, and 0 to the last bit where pairs agree
     of_users = sp.csr_array(moves @ sp.csr_array((np.ones(n_pairs), (np.arange(n_pairs), owner)), shape=(n_pairs, number.size)))
-    K = (moves @ apart - of_users @ (mean @ apart) + _RHO * (elastic @ bar_a)).toarray()
+    K = (moves @ apart).toarray() - _product(of_users, mean @ apart) + _RHO * _product(elastic, bar_a)
     K[np.diag_indices_from(K)] += _RHO**2
     signs = np.random.default_rng(0).choice([-1.0, 1.0], (_SIGNS, n_pairs + rows.size))
     signs[0] = 1.0
@@ -123,6 +124,12 @@ def response(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, doubts
         return 1.0
     moved = _MULTIPLE * flexible[:, None] * np.abs(bar_a @ change - bar_e)
     return min(float(moved.max(initial=0.0)), 1.0) if np.isfinite(moved).all() else 1.0
+
+
+def _product(left: sp.csr_array, right: sp.csr_array) -> FloatArray:
+    """Return the product of limits by users and users by limits, which are mostly full where users are on many servers."""
+    dense = left.shape[0] * left.shape[1] <= _DENSE
+    return np.asarray(left.toarray() @ right.toarray() if dense else (left @ right).toarray())
 
 
 def _in_use(program: Program, held: BoolArray, doubts: Doubts) -> BoolArray:
