@@ -10,7 +10,7 @@ from fairopt.wording import figure, printable, residual
 if TYPE_CHECKING:
     from fairopt.allocation.allocation import Allocation
 
-__all__ = ["proof_of"]
+__all__ = ["hidden_by_rounding", "proof_of"]
 
 _NEAR = 1e-6  # relative distance of a user's utility from its optimum, up to which the proof does not mention it
 
@@ -38,7 +38,19 @@ def proof_of(allocation: Allocation) -> str:
         return "Proved exact in rational arithmetic: no tolerance, recomputed from the answer in fractions and its prices"
     priced = allocation.prices is not None or allocation.queue_prices or any(level.prices is not None for level in allocation.levels)
     source = "answer and prices" if priced else "the answer"
+    if certificate.doubt > _NEAR:
+        return f"Certified optimum: relative error {worst}, recomputed from {source}; {hidden_by_rounding(certificate)}"
     return f"Certified exact: relative error {worst}, recomputed from {source}{_of_single_users(certificate)}"
+
+
+def hidden_by_rounding(certificate: Certificate) -> str:
+    """Return the doubt of a certificate in words; "" if it is too small to matter."""
+    if certificate.doubt <= _NEAR:
+        return ""
+    return (
+        "rounding hides the prices that users with little of the total worth pay: their tasks may be off by a relative "
+        f"{residual(certificate.doubt)} (an estimate; exact=True proves them)"
+    )
 
 
 def _of_single_users(certificate: Certificate) -> str:

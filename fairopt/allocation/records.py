@@ -12,6 +12,7 @@ from fairopt.allocation.bounds import bounds_of
 from fairopt.allocation.exact_answer import as_text
 from fairopt.allocation.holdings import with_exact
 from fairopt.allocation.question import Greedy, Optimum
+from fairopt.instance.tolerances import CERTIFIED
 from fairopt.results import options_of, plain, result
 
 if TYPE_CHECKING:
@@ -146,6 +147,7 @@ def _certificate(allocation: Allocation) -> dict[str, Any]:
         **({"exact": True} if certificate.exact else {}),
         **({"radius": certificate.fairness} if exact is not None and exact.radius else {}),
         **({"distance": certificate.distance if math.isfinite(certificate.distance) else None} if certificate.distance is not None else {}),
+        **({"doubt": certificate.doubt} if certificate.doubt > CERTIFIED else {}),
     }
 
 

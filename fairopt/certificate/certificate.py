@@ -18,12 +18,11 @@ magnitude, and the sum does not show a user with a tiny weight that lacks most o
 * the room left of a pair;
 * what users that run all their tasks spend on servers beyond the cheapest way to run them, relative to the spending of the others. The
   price of the tasks of such a user can be so large that its other spending is lost to rounding, although it takes servers from others.
-  Only users whose tasks have the same worth on all servers are checked;
-* an estimate of how far what users have may be from the optimum although all conditions hold to rounding: what some users pay may be
-  smaller than the rounding of what others pay (``fairopt.certificate.hidden_prices``).
+  Only users whose tasks have the same worth on all servers are checked.
 
-All but the last are differences of the goal. ``distance`` bounds the distance of each user's utility from its optimum, by the gap and the
-curvature of the goal (``fairopt.certificate.distance``).
+All of these are differences of the goal. ``distance`` bounds the distance of each user's utility from its optimum, by the gap and the
+curvature of the goal (``fairopt.certificate.distance``). Where that proves little, ``doubt`` estimates the distance: what some users pay
+may be smaller than the rounding of what others pay (``fairopt.certificate.hidden_prices``).
 
 *Trade-off*, (1 - e) log M(U) + e log sum U: the same, with the gradient phi[n] U[n]^-beta + kappa, where kappa = e / (1 - e) * sum phi[n]
 U[n]^(1-beta) / sum U[n] is computed from the answer. The goal g is concave, so g(U') - g(U) is at most the gradient times U' - U. The
@@ -59,6 +58,7 @@ from fairopt.errors import CertificateError
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.ratios import safe_ratio
 from fairopt.instance.rule_rows import rule_excess
+from fairopt.instance.tolerances import CERTIFIED
 from fairopt.program import (
     AllPairs,
     AlphaFair,
@@ -99,9 +99,8 @@ class Certificate(ShowsItself):
         Upper bound on how much higher a level (or the total) could be.
     fairness : float
         Leximin: upper bound on how much a user could gain without harming a user no better off, or holds of what users at lower levels
-        lack. Alpha-fair goals and trade-offs: the largest violation of a condition of optimality by a single user, or an estimate of how
-        far a user's tasks may be from those of the optimum where rounding hides violations. Equilibria and alternatives: the largest
-        violation of the condition that defines them. 0 for a total.
+        lack. Alpha-fair goals and trade-offs: the largest violation of a condition of optimality by a single user. Equilibria and
+        alternatives: the largest violation of the condition that defines them. 0 for a total.
     whole_tasks : bool
         All tasks are whole.
     greedy : bool
@@ -118,6 +117,9 @@ class Certificate(ShowsItself):
         does not include it. None for other goals, and if nobody can run anything.
     reported_gap : bool
         Optimality is the gap that branch and cut reports; it is not recomputed.
+    doubt : float
+        Alpha-fair goals and trade-offs: an estimate of the largest part by which what a user has may differ from its optimum although all
+        conditions of optimality hold to rounding. ``worst`` does not include it.
 
     >>> Certificate(1e-16, 2e-12, 3e-11).worst
     3e-11
@@ -133,6 +135,12 @@ class Certificate(ShowsItself):
     exact: bool = False
     distance: float | None = None
     reported_gap: bool = False
+    doubt: float = 0.0
+
+    @property
+    def unsure(self) -> float:
+        """The largest of the three residuals and of the doubt; nan if one of the residuals is nan."""
+        return _largest((self.worst, self.doubt))
 
     @property
     def qualifier(self) -> str:
@@ -190,23 +198,25 @@ class Certificate(ShowsItself):
         meanings = {
             "feasibility": "largest excess over a limit, relative to it",
             "optimality": "the most by which a level, or the total, could be higher",
-            "fairness": "the most that a user could gain without harm to a user no better off; or the violation of a condition, or "
-            "what rounding may hide of one",
+            "fairness": "the most that a user could gain without harm to a user no better off; or the violation of a condition",
         }
         if self.distance is not None:
             meanings["distance"] = "the largest relative distance of a user's optimum from what it has"
+        if self.doubt > CERTIFIED:
+            meanings["doubt"] = "an estimate of this distance where rounding hides what users pay"
         rows = [(getattr(self, name), meaning) for name, meaning in meanings.items()]
         return pd.DataFrame(rows, index=pd.Index(list(meanings), name="residual"), columns=["value", "bounds"])
 
     @classmethod
     def combine(cls, parts: list[Certificate]) -> Certificate:
-        """Return the largest of each residual, and of the distances."""
+        """Return the largest of each residual, of the distances and of the doubts."""
         feasibility, optimality, fairness = (
             _largest((0.0, *(getattr(part, name) for part in parts))) for name in ("feasibility", "optimality", "fairness")
         )
         distance = max((part.distance for part in parts if part.distance is not None), default=None)
         whole, reported = (any(getattr(part, name) for part in parts) for name in ("whole_tasks", "reported_gap"))
-        return cls(feasibility, optimality, fairness, whole, distance=distance, reported_gap=reported)
+        doubt = max((part.doubt for part in parts), default=0.0)
+        return cls(feasibility, optimality, fairness, whole, distance=distance, reported_gap=reported, doubt=doubt)
 
 
 def _largest(residuals: tuple[float, ...]) -> float:
@@ -244,7 +254,8 @@ def certify(program: Program, solution: Solution) -> Certificate:
         return Certificate(max(feasibility, fractional), gap, 0.0, whole_tasks=True, reported_gap=True)
     optimality, fairness, distance = _residuals(program.goal, program, solution, feasibility)
     reported = program.goal.feature is Feature.DISJUNCTIVE
-    return Certificate(feasibility, optimality, fairness, distance=distance, reported_gap=reported)
+    doubt = hidden_part(program, solution.x, solution.prices) if program.goal.has_gradient and program.down_closed else 0.0
+    return Certificate(feasibility, optimality, fairness, distance=distance, reported_gap=reported, doubt=doubt)
 
 
 Residuals: TypeAlias = tuple[float, float, float | None]  # optimality, fairness, distance
@@ -287,9 +298,7 @@ def _(goal: Total, program: Program, solution: Solution, feasibility: float) -> 
 def _(goal: AlphaFair | Tradeoff, program: Program, solution: Solution, feasibility: float) -> Residuals:
     prices = np.zeros(len(program.limits)) if solution.prices is None else solution.prices
     if program.down_closed:
-        unfair = max(
-            room_left(program, solution.x), kkt_violation(program, goal, solution.x, prices), hidden_part(program, goal, solution.x, prices)
-        )
+        unfair = max(room_left(program, solution.x), kkt_violation(program, goal, solution.x, prices))
         gap = _total_gap(program, marginal_worth(program, goal, solution.x), solution, any_scale=True)
     else:
         gap, unfair = ruled_violation(program, goal, solution.x, prices)
@@ -316,8 +325,8 @@ def _of_tables(program: AllPairs, solution: Solution) -> Certificate:
     prices = solution.prices if isinstance(program.goal, AlphaFair) else solution.stages[0].prices
     of_servers = program.prices_of_servers(np.zeros(len(program.limits)) if prices is None else prices)
     if isinstance(program.goal, AlphaFair):
-        feasibility, optimality, fairness, distance = alpha_fair_gaps(program, program.goal, tasks, of_servers)
-        return Certificate(feasibility, optimality, fairness, distance=distance)
+        feasibility, optimality, fairness, distance, doubt = alpha_fair_gaps(program, program.goal, tasks, of_servers)
+        return Certificate(feasibility, optimality, fairness, distance=distance, doubt=doubt)
     feasibility, optimality, fairness = one_level_gaps(program, tasks, solution.stages[0].value, of_servers)
     return Certificate(feasibility, optimality, fairness)
 

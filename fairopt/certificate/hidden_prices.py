@@ -40,17 +40,20 @@ _ENOUGH = ((100, EXACT), (1_000, NOTHING))  # (n, f): with up to n pairs, a figu
 _LEVELS = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 
 
-def hidden_part(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, prices: FloatArray) -> float:
+def hidden_part(program: Program, x: FloatArray, prices: FloatArray | None) -> float:
     """Return an estimate of the largest part by which what a user has may be wrong; 1 if nothing is known.
 
     Parameters
     ----------
     program : Program
-    goal : AlphaFair or Tradeoff
-        Its goal.
-    x, prices : arrays (pairs,) and (limits,)
-        Prices in any unit.
+        Its goal is alpha-fair or a trade-off.
+    x : array (pairs,)
+    prices : array (limits,)
+        In any unit; None: there are none.
     """
+    goal = program.goal
+    if prices is None or not isinstance(goal, AlphaFair | Tradeoff):
+        return 0.0
     prices = np.maximum(prices, 0.0)
     top = float(prices.max(initial=0.0))
     if not 0 < top < np.inf or not x.any():

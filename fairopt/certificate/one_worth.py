@@ -18,10 +18,10 @@ from fairopt.program import AllPairs, AlphaFair
 __all__ = ["alpha_fair_gaps"]
 
 _BLOCK = 250_000  # pairs of a block, which fits into a cache
-_NO_PROOF = (float("inf"), float("inf"), float("inf"), float("inf"))
+_NO_PROOF = (float("inf"), float("inf"), float("inf"), float("inf"), 0.0)
 
 
-def alpha_fair_gaps(program: AllPairs, goal: AlphaFair, tasks: FloatArray, prices: FloatArray) -> tuple[float, float, float, float]:
+def alpha_fair_gaps(program: AllPairs, goal: AlphaFair, tasks: FloatArray, prices: FloatArray) -> tuple[float, float, float, float, float]:
     """Return the residuals of an answer to max sum_n weight[n] g(share[n] x[n]), g' = U^-alpha.
 
     Parameters
@@ -37,7 +37,8 @@ def alpha_fair_gaps(program: AllPairs, goal: AlphaFair, tasks: FloatArray, price
     Returns
     -------
     floats
-        Feasibility, optimality, fairness, and the proved distance; all infinite if a user has nothing or no price is positive.
+        Feasibility, optimality, fairness, the proved distance, and the doubt; all others are infinite if a user has nothing or no price is
+        positive.
     """
     if not prices.max(initial=0.0) > 0:
         return _NO_PROOF
@@ -67,7 +68,7 @@ def alpha_fair_gaps(program: AllPairs, goal: AlphaFair, tasks: FloatArray, price
     feasibility = table_excess(program, tasks)
     gap = max(bound - earned, 0.0) / bound
     distance = proved_distance(goal, goal.weights, held, gap / (1 - gap) + feasibility if gap < 1 else np.inf)
-    return feasibility, gap, max(beyond, wasted, room, _hidden_part(demands), 0.0), distance
+    return feasibility, gap, max(beyond, wasted, room, 0.0), distance, _hidden_part(demands)
 
 
 def _hidden_part(demands: FloatArray) -> float:

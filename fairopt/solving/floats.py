@@ -21,6 +21,7 @@ from fairopt.wording import SMALLER_RATIOS, figure
 
 __all__ = ["InFloats", "require"]
 
+_FEW = 100  # pairs; of so few, fractions take little time, and what rounding hides is looked for there
 _RESOLVED = 1e12  # the largest ratio of weights, or of marginal utilities, that double precision resolves
 _FAR_APART = 1e3  # from this ratio on, weights are the likeliest reason
 
@@ -66,7 +67,8 @@ class InFloats:
                 error.known["tasks"] = posed.tasks(posed.program.table(error.known["tasks"]))
                 error.known["solver"] = self.engines[0].name
             raise
-        if not found.certificate.worst <= question.tolerance:
+        few = found.program.n_pairs <= _FEW
+        if not (found.certificate.unsure if few else found.certificate.worst) <= question.tolerance:
             from fairopt.solving.small_fractions import in_small_fractions
 
             found = in_small_fractions(found, posed.notion, posed.small, deadline)

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from fairopt.allocation import Allocation, Optimum
+from fairopt.allocation.proof import hidden_by_rounding
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import Instance
@@ -221,6 +222,8 @@ def _answered(
         raise with_contradiction(posed.program, error, deadline) from None
     solved = time.perf_counter()
     tasks, certificate = way.certified(found)
+    if _SAYS.get() and (hidden := hidden_by_rounding(certificate)):
+        log.warning("%s", hidden)
     moments = started, formulated, solved, time.perf_counter()
     return Allocation.of(question, instance, sharing=how, certificate=certificate, moments=moments, **way.answer(found, tasks))
 

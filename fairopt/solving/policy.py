@@ -85,6 +85,11 @@ class _Answer:
     def residual(self) -> float:
         return self.certificate.worst if np.isfinite(self.certificate.worst) else float("inf")
 
+    @property
+    def unsure(self) -> float:
+        """The residual, or the doubt if that is larger: an engine answers for the first alone, and a polish may lessen both."""
+        return max(self.residual, self.certificate.doubt)
+
 
 def find(program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline) -> Found:
     """Return the best answer of the engines to a program, certified; where its goal is separate, server by server.
@@ -270,16 +275,17 @@ def _try_method(
     answer = _Answer(first, certify(program, first), engine.name, method.name, polish, polish is not None)
     usual = tolerance if program.goal.is_filling else _DIGIT * tolerance  # the polish of a tree takes as long as several levels
     polish_above = usual if method.polish_above is None else method.polish_above
-    return _polished(program, answer, solution, polish_above, tolerance) if answer.residual > polish_above else answer
+    return _polished(program, answer, solution, polish_above, tolerance) if answer.unsure > polish_above else answer
 
 
 def _polished(program: Program, answer: _Answer, solution: Solution, enough: float, tolerance: float) -> _Answer:
     """Return the best of an answer and of the polishes of the ``solution`` that it is made of, tried until one is good ``enough``."""
     for name, polished in polishes(program, solution):
         certificate = certify(program, polished)
-        if certificate.worst < answer.residual or certificate.worst <= EXACT:
-            needed_it = answer.needed_it or answer.residual > _DIGIT * tolerance
+        kept = certificate.worst <= tolerance or certificate.worst < answer.residual
+        if (kept and certificate.unsure < answer.unsure) or certificate.unsure <= EXACT:
+            needed_it = answer.needed_it or answer.unsure > _DIGIT * tolerance
             answer = replace(answer, solution=polished, certificate=certificate, polish=name, needed_it=needed_it)
-        if answer.residual <= max(enough, EXACT):
+        if answer.unsure <= max(enough, EXACT):
             break
     return answer

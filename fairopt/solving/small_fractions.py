@@ -64,7 +64,7 @@ def in_small_fractions(found: Found, notion: Notion, instance: Instance, deadlin
     if not is_small(program):
         return found
     try:
-        exact = notion.in_fractions(instance.exact, program)
+        exact = notion.exactly.in_fractions(instance.exact, program)
         levels = max(len(found.solution.stages), 1)
         seconds = levels * (seconds_of_a_level(exact) + _OF_PYTHON * (program.n_pairs + len(program.limits)))
         if seconds > min(_LONGEST, deadline.left):

@@ -1,4 +1,4 @@
-"""What rounding hides in prices: the certificate refuses answers whose conditions hold to rounding and whose tasks do not."""
+"""What rounding hides in prices: the certificate doubts answers whose conditions hold to rounding and whose tasks do not."""
 
 import numpy as np
 import pytest
@@ -64,13 +64,13 @@ def at(program: Program, first: float) -> Solution:
 
 
 @pytest.mark.parametrize("alpha", [10.0, 20.0, 50.0])
-def test_two_answers_that_satisfy_all_conditions_to_rounding(alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_answers_that_satisfy_all_conditions_to_rounding(alpha: float) -> None:
     """User 3 lacks 1.5% of its tasks in the second one. The prices of memory, 10^-14 of those of CPUs and less, would show it."""
     program = beside(alpha)
     wrong = at(program, 1.5)
-    assert certify(program, wrong).fairness > 1e-5
-    monkeypatch.setattr("fairopt.certificate.certificate.hidden_part", lambda *_: 0.0)
-    assert certify(program, wrong).worst < 1e-12  # nothing else sees it
+    certificate = certify(program, wrong)
+    assert certificate.doubt > 1e-5
+    assert certificate.worst < 1e-12  # nothing else sees it
 
 
 @pytest.mark.parametrize("alpha", [10.0, 20.0, 50.0])
@@ -113,7 +113,7 @@ def test_no_certified_answer_is_far_from_the_proved_one(seed: int, alpha: int, o
         return
     assert exact is not None
     proved = np.array([float(tasks) for tasks in exact.tasks_per_user])
-    np.testing.assert_allclose(certified.tasks_per_user, proved, rtol=1e-8)
+    np.testing.assert_allclose(certified.tasks_per_user, proved, rtol=max(1e-8, certified.certificate.doubt))
 
 
 @pytest.mark.parametrize("alpha", [2.0, 8.0, 32.0])
@@ -125,13 +125,14 @@ def test_money_that_lies_far_apart_hides_nothing_here(alpha: float, finite: bool
         found = solve_alpha_fair(program, program.goal_as(AlphaFair), 1e-8, Deadline(None))
     assert found is not None
     assert found.prices is not None
-    assert hidden_part(program, program.goal_as(AlphaFair), found.x, found.prices) < 1e-9
+    assert hidden_part(program, found.x, found.prices) < 1e-9
 
 
 def test_nothing_is_hidden_where_nothing_has_a_price() -> None:
     """Without prices or tasks there is nothing to compare."""
     program = beside(10.0)
-    goal, right = program.goal_as(AlphaFair), at(program, 0.0)
+    right = at(program, 0.0)
     assert right.prices is not None
-    assert hidden_part(program, goal, right.x, 0 * right.prices) == 0.0
-    assert hidden_part(program, goal, 0 * right.x, right.prices) == 0.0
+    assert hidden_part(program, right.x, None) == 0.0
+    assert hidden_part(program, right.x, 0 * right.prices) == 0.0
+    assert hidden_part(program, 0 * right.x, right.prices) == 0.0

@@ -56,7 +56,6 @@ CHANGES: dict[str, Callable[[np.ndarray, np.ndarray], Wrong]] = {
 def test_the_residuals_are_those_of_the_proof_by_pairs(change: str, alpha: float, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the answer, and whatever the size of a block; of two bounds on the total the simpler one is taken, which is no smaller."""
     monkeypatch.setattr(module, "_BLOCK", block)
-    monkeypatch.setattr("fairopt.certificate.certificate.hidden_part", lambda *_: 0.0)  # tables have a bound of their own on it
     prices = ANSWERS[alpha].prices
     assert prices is not None
     answer = CHANGES[change](ANSWERS[alpha].tasks, prices)
