@@ -42,6 +42,7 @@ __all__ = ["Found", "find", "find_by_reduction", "other_engines"]
 log = logging.getLogger(__name__)
 
 _DIGIT = 0.1  # of the tolerance: an answer within it needs no polish, and no other method of the same engine
+_FEW = 500  # pairs; of so few, a doubt is polished, too: sets that are certain lessen it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -275,7 +276,8 @@ def _try_method(
     answer = _Answer(first, certify(program, first), engine.name, method.name, polish, polish is not None)
     usual = tolerance if program.goal.is_filling else _DIGIT * tolerance  # the polish of a tree takes as long as several levels
     polish_above = usual if method.polish_above is None else method.polish_above
-    return _polished(program, answer, solution, polish_above, tolerance) if answer.unsure > polish_above else answer
+    error = answer.unsure if program.n_pairs <= _FEW else answer.residual
+    return _polished(program, answer, solution, polish_above, tolerance) if error > polish_above else answer
 
 
 def _polished(program: Program, answer: _Answer, solution: Solution, enough: float, tolerance: float) -> _Answer:
