@@ -29,14 +29,14 @@ import numpy as np
 from fairopt.certificate.price_parts import EPSILON
 from fairopt.certificate.price_response import Doubts, response
 from fairopt.instance import FloatArray
-from fairopt.instance.tolerances import CERTIFIED, EXACT, NOTHING
+from fairopt.instance.tolerances import EXACT, NOTHING
 from fairopt.program import AlphaFair, LimitKind, Program, Tradeoff
 
 __all__ = ["hidden_part"]
 
 _NEAR = 1e-6  # a pair is a choice of its user if it costs at most this part more, or has at least this part of what the user has; and a
 # limit with less than this part left is full
-_ENOUGH = ((100, EXACT), (1_000, NOTHING))  # (n, f): with up to n pairs, a figure up to f counts without the equations; else ``CERTIFIED``
+_FEW = 100  # pairs: with at most so many, only a figure up to ``EXACT`` counts without the equations, else one up to ``NOTHING``
 _LEVELS = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 
 
@@ -60,7 +60,7 @@ def hidden_part(program: Program, x: FloatArray, prices: FloatArray | None) -> f
         return 0.0
     doubts = _doubts(program, x, prices / top)
     figure = _in_doubt(program, x, doubts)
-    enough = next((level for pairs, level in _ENOUGH if program.n_pairs <= pairs), CERTIFIED)
+    enough = EXACT if program.n_pairs <= _FEW else NOTHING
     return figure if figure <= enough else min(figure, response(program, goal, x, doubts))
 
 
