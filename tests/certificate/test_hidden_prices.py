@@ -1,5 +1,7 @@
 """What rounding hides in prices: the certificate doubts answers whose conditions hold to rounding and whose tasks do not."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -42,7 +44,7 @@ APART = [
 ]
 
 
-def beside(alpha: float, memory: float = 100) -> Program:
+def beside(alpha: float, memory: float = 100, **options: Any) -> Program:
     """Users 1 and 2 need a CPU for a task, and user 1 memory, too; users 3 and 4 need memory alone, each on a server of its own.
 
     Server 2 has a CPU for everything that user 1 can have, 4 tasks, and user 2 takes the rest. So user 1 leaves all of the memory of server
@@ -52,6 +54,7 @@ def beside(alpha: float, memory: float = 100) -> Program:
         fo.Instance([[3, memory], [5, 2 * memory]], [[1, 1], [1, 0], [0, 1], [0, 1]], eligibility=[[1, 1], [1, 1], [1, 0], [0, 1]]),
         "proportional",
         alpha=alpha,
+        **options,
     )
 
 
@@ -136,3 +139,24 @@ def test_nothing_is_hidden_where_nothing_has_a_price() -> None:
     assert hidden_part(program, right.x, None) == 0.0
     assert hidden_part(program, right.x, 0 * right.prices) == 0.0
     assert hidden_part(program, 0 * right.x, right.prices) == 0.0
+
+
+def test_a_doubt_is_told_wherever_an_answer_is(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """Where fractions are not tried, the goal is certified, and a warning, the proof and the record name the doubt."""
+    monkeypatch.setattr("fairopt.solving.floats._FEW", 0)
+    allocation = fo.solve(beside(10.0))
+    certificate = allocation.certificate
+    assert certificate.worst <= 1e-8
+    assert certificate.unsure == certificate.doubt > 1e-6
+    assert "rounding hides" in caplog.text
+    assert "rounding hides" in allocation.proof
+    assert "exact" not in allocation.proof.partition(";")[0]
+    assert allocation.to_dict()["certificate"]["doubt"] == certificate.doubt
+    assert certificate.to_frame()["value"]["doubt"] == certificate.doubt
+
+
+def test_utilities_of_the_callers_own_are_fractions_too() -> None:
+    """Tasks that are worth 0.3 each are as many: the answer is that of `beside`."""
+    allocation = fo.solve(beside(10.0, utility=[0.3, 0.3, 0.3, 0.3]))
+    assert allocation.details["finished_by"] == "rational-newton"
+    np.testing.assert_allclose(allocation.tasks_per_user, [4, 4, 100, 196], rtol=1e-8)
