@@ -72,11 +72,11 @@ def alpha_fair_gaps(program: AllPairs, goal: AlphaFair, tasks: FloatArray, price
 
 
 def _hidden_part(demands: FloatArray) -> float:
-    """Return the largest part of what a user pays for a task that rounding of another user's cost may hide (`hidden_prices`).
+    """Return the largest part of what a user pays for a task that rounding of another user's cost may hide (`hidden_prices`); 1: all of it.
 
     The cost of a task with the demands d is known up to a unit of rounding. By the resources r and s, this is at most the part
     d[s] p[s] / (d[r] p[r]) d'[r] p[r] / (d'[s] p[s]) of the cost of a task with the demands d', times the unit.
     """
     logs = np.log(demands)
     furthest = max(float(np.ptp(logs[:, r] - logs[:, s])) for r in range(demands.shape[1]) for s in range(demands.shape[1]))
-    return float(EPSILON * np.exp(furthest))
+    return min(float(EPSILON * np.exp(furthest)), 1.0)

@@ -90,3 +90,9 @@ def test_numbers_that_are_not_finite_prove_nothing() -> None:
         (0 * tasks, prices),
     ):
         assert in_tables(goal, np.ones(40), *wrong).worst == np.inf
+
+
+@pytest.mark.parametrize(("ratio", "least", "most"), [(1e3, 1e-13, 1e-7), (1e12, 1.0, 1.0)])
+def test_a_doubt_is_a_part(ratio: float, least: float, most: float) -> None:
+    """By demands alone: of a user who needs much of one resource, the cost hides a price of the other."""
+    assert least <= module._hidden_part(np.array([[ratio, 1.0], [1.0, ratio]])) <= most
