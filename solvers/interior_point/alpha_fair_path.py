@@ -82,7 +82,7 @@ class Path:
 
     def advanced(self, point: Point, gap: float, least_gap: float | None = None) -> Point:
         """Take a step to a gap of at least ``least_gap``; the default is where rounding begins."""
-        xp, pairs, worths, greedy = self.pairs.xp, self.pairs, self.worths, least_gap is None
+        xp, pairs, worths = self.pairs.xp, self.pairs, self.worths
         _, _, v = pairs.parts(point.primal)
         _, _, m = pairs.parts(point.dual)
         off, elasticity = worths.off(v, m)
@@ -103,7 +103,7 @@ class Path:
             least_gap = ALPHA_FAIR.middle if not self.settled else STEPS.end_of_demand if pairs.across is None else STEPS.end_across
         least = least_gap * money / (pairs.n_products - pairs.n_rows)
         stopped = None if worths.log_cap is None else elasticity < 0.5 / worths.alpha
-        demand = Demand(elasticity, off, self._unit, least, stopped, may_level=greedy)
+        demand = Demand(elasticity, off, self._unit, least, stopped)
         return advance(pairs, point, self._ones, None, xp.zeros_like(v), 0.0, part_of_the_way(gap), money, demand)
 
     def measured(self, point: Point) -> float:
@@ -158,7 +158,7 @@ class Path:
         of_limits = xp.where(parts > 0, use / xp.where(parts > 0, parts, 1.0), mean)
         if self.to_the_poorest and self.worths.alpha > 1 and self.worths.log_total is None:
             wanted = pairs.along_rows(in_limits / v)
-            per_money = pairs.use(pairs.eligible(1 / xp.where(wanted > 0, wanted, 1.0)))
+            per_money = pairs.largest_use(pairs.eligible(1 / xp.where(wanted > 0, wanted, 1.0)))
             of_limits = xp.where(per_money > 0, xp.minimum(of_limits, 1 / xp.where(per_money > 0, per_money, 1.0)), of_limits)
         if log_cap is not None:
             of_limits = xp.clip(of_limits, None, mean)

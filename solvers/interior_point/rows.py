@@ -77,6 +77,13 @@ class RowPairs(PairLists):
         """By the matrix."""
         return np.asarray(self.rows_matrix @ x)[None]
 
+    def largest_use(self, x: FloatArray) -> FloatArray:
+        """By the entries of each row."""
+        entries, ends = self.rows_matrix.data * x[self.rows_matrix.indices], self.rows_matrix.indptr
+        most, some = np.zeros((1, self.n_servers)), ends[1:] > ends[:-1]
+        most[0, some] = np.maximum.reduceat(entries, ends[:-1][some])
+        return most
+
     def cost_of_servers(self, p: FloatArray) -> FloatArray:
         """By its transpose."""
         return np.asarray(self._transposed @ p[0])

@@ -59,7 +59,8 @@ class StepSettings(NamedTuple):
     """A step of Newton's method, of all paths but that in logarithms (steps)."""
 
     longest_part: float = 0.9995  # part of the way to the boundary near the end
-    aim: int = 4  # the target of the products is this power of the part that the predictor leaves of them
+    aim: int = 4  # the target of the products is this power of the part that the predictor leaves of them,
+    aim_of_demand: int = 20  # with demands and corrections this one: benchmarks/results/choices.md
     correctors: int = 4
     users_of_uncorrected: int = 20  # for each limit, from which on corrections with demands take longer than the steps that they save
     refinements: int = 2  # of a step near the end, half as many for the predictor; before, the next step removes the residual
@@ -75,7 +76,6 @@ class StepSettings(NamedTuple):
     end: float = 1e-14  # the products never aim below this relative gap: it is rounding, and smaller ones spoil the steps
     end_of_demand: float = 1e-13  # the same with demands, relative to the money of each user
     end_across: float = 1e-12  # and with limits across servers, which lose a digit more of a step
-    short: float = 0.3  # length of a step with demands below which it makes the products equal instead
     least_part: float = 1e-4  # of a positive value that a step leaves; rounding would leave 0 or less
     least_part_of_stopped: float = 0.3  # of the price that a stopped user pays
 

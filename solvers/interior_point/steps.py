@@ -19,8 +19,9 @@ that price, v = d(m), which takes the place of v m -> 0. `Demand` has its elasti
 dv/v + e dm/m = log d(m) - log v; it satisfies the condition to the second order if half of (dv/v)^2 + e (dm/m)^2 is added.
 
 Users of alpha-fair goals may be orders of magnitude richer than others. Each product is then relative to the money of its own user: the
-products on the path are mu times a ``unit``. Where such a step is short near the end, one that keeps
-mu and makes the products equal takes its place.
+products on the path are mu times a ``unit``. Where servers are many and much alike, the best ones of a user change while mu falls by a few
+percent. The second order of the whole predictor, which goes to mu = 0, then says nothing: that of the part of it counts that leads to the
+wanted mu.
 
 Points live in the arrays of `fairopt.solvers.structure.pairs`, possibly on a device.
 """
@@ -68,8 +69,6 @@ class Demand:
         Least mu of the step.
     stopped : bool array (rows,), or None
         Which users a limit on tasks stops.
-    may_level : bool
-        May a step that keeps mu and makes the products equal take the place of a short one?
     """
 
     elasticity: Any
@@ -77,7 +76,6 @@ class Demand:
     unit: Any
     least: float
     stopped: Any = None
-    may_level: bool = True
 
 
 def part_of_the_way(gap: float) -> float:
@@ -168,14 +166,14 @@ def advance(
     lengths = lengths_of(step)
     ahead = products.mean((primal + lengths[0] * step[0]) * (dual + lengths[1] * step[1]))
     value = money if money is not None else float(xp.sum(p) + xp.sum(m)) if a is None else point.t
-    aim = min((ahead / mu) ** STEPS.aim, 1.0) * mu
-    floor = STEPS.end * abs(value) / products.number if demand is None else demand.least
-    along_step = 1.0 if demand is None or aim >= floor else max(1 - floor / mu, 0.0)  # the predictor would go to 0
-    aim = max(aim, floor)
+    corrects = demand is None or for_each_limit < STEPS.users_of_uncorrected or pairs.holds
+    power = STEPS.aim if demand is None or not corrects else STEPS.aim_of_demand
+    aim = min((ahead / mu) ** power, 1.0) * mu
+    aim = max(aim, STEPS.end * abs(value) / products.number if demand is None else demand.least)
+    along_step = 1.0 if demand is None else max(1 - aim / mu, 0.0)  # the predictor would go to 0
     wanted = products.wanted(aim, step, along_step)
     step = system.step(wanted, residuals, care)
     lengths = lengths_of(step)
-    corrects = demand is None or for_each_limit < STEPS.users_of_uncorrected or pairs.holds
     for _ in range(STEPS.correctors if corrects else 0):
         far = [min(1.0, length + STEPS.ahead) for length in lengths]
         there = (primal + far[0] * step[0]) * (dual + far[1] * step[1]) / products.unit
@@ -186,12 +184,6 @@ def advance(
         if sum(longer) < sum(lengths) + STEPS.gain:
             break
         step, lengths = other, longer
-    near_end = part == STEPS.longest_part
-    if demand is not None and demand.may_level and near_end and min(lengths) < STEPS.short:  # the next step is longer
-        other = system.step(products.wanted(mu), residuals, care)
-        longer = lengths_of(other)
-        if min(longer) > min(lengths):
-            step, lengths = other, longer
     along, across = (max(part, min(length**2, STEPS.longest_part)) * length if length < 1 else 1.0 for length in lengths)
     log.debug("  products %.1e, aim %.1e, lengths %.2f %.2f", mu, aim, *lengths)
     values, duals = primal + along * step[0], dual + across * step[1]

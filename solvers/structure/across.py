@@ -81,6 +81,10 @@ class Across:
         used[self.free] += self.F @ x
         return np.asarray(used)
 
+    def largest_use(self, x: FloatArray) -> FloatArray:
+        """Return the largest part of each row that one pair of x uses, (rows across,)."""
+        return _largest(self.matrix.data * x[self.matrix.indices], self.matrix.indptr)
+
     def price_of_servers(self, p: FloatArray) -> FloatArray:
         """Return G'p, (slots, servers), for prices of rows across servers."""
         return np.asarray(np.einsum("kri,k->ri", self.G, p))

@@ -149,6 +149,11 @@ class Pairs(ABC):
         of_servers = self.use_of_servers(x)
         return of_servers if self.across is None else self.joined(of_servers, self.across.use(x, of_servers))
 
+    def largest_use(self, x: Any) -> Any:
+        """Return the largest part of each limit that one pair of x uses, (slots, places)."""
+        of_servers = self.xp.stack([self.most_by_server(self.A[r, :] * x) for r in range(self.n_slots)])
+        return of_servers if self.across is None else self.joined(of_servers, self.across.largest_use(x))
+
     def cost(self, p: Any) -> Any:
         """Return what each pair costs at 1, (pairs,), at prices of limits, (slots, places)."""
         if self.across is None:
