@@ -66,7 +66,7 @@ def follow_centrally(path: Path, starts: Sequence[Point], enough: float, deadlin
                 if part > CENTRING.largest_part_of_centring:
                     break
                 point, is_central = central, True
-            gap = path.measured(point)
+            gap = path.measured_anew(point)
         since += 1
         try:
             point = path.advanced(point, gap, gap * (part if is_central else 1.0))

@@ -115,7 +115,7 @@ class Path:
         mean = self.worths.mean_money(v, money)
         own, self.money_of_limits = self._money(x, v, m, money, mean)
         unit = pairs.point(pairs.spread(own), self.money_of_limits, xp.ones_like(v))
-        if capped and self.settled:  # a stopped user may pay much less after a step: products follow slowly
+        if capped and self.settled and self._unit is not None:  # a stopped user may pay much less after a step: products follow slowly
             unit = xp.maximum(unit, ALPHA_FAIR.slowly * self._unit)
         counted = pairs.eligible(pairs.point(*pairs.parts(unit)[:2], xp.zeros_like(v)))
         self._unit = unit / (float(xp.sum(counted)) / (pairs.n_products - pairs.n_rows))
@@ -124,6 +124,11 @@ class Path:
         self.worths.width = min(self.worths.width, gap)
         self.uneven = float(xp.max(products)) * (pairs.n_products - pairs.n_rows) / float(xp.sum(products))
         return gap
+
+    def measured_anew(self, point: Point) -> float:
+        """Do the same at a point from which the path goes on: its units do not follow those of the last one."""
+        self._unit = None
+        return self.measured(point)
 
     @property
     def difference(self) -> str:

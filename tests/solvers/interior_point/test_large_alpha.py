@@ -81,9 +81,9 @@ def servers_far_apart(seed: int) -> fo.Instance:
 @pytest.mark.parametrize("finite", [True, False])
 def test_steps_near_the_central_path_lead_to_the_end(alpha: float, finite: bool) -> None:
     """From points with a gap of 1e-8 and more, by which the error falls; the answer passes the certificate."""
-    program, goal, pairs = program_of(40, 1, alpha, finite)
+    program, goal, pairs = program_of(40, 3, alpha, finite)
     path = followed(Path(Worths(pairs, goal.alpha, goal.weights)))
-    start = path.near[-2]
+    start = path.near[1]
     with np.errstate(all="ignore"):
         before = error_of(path.worths, pairs.parts(start.primal)[0], pairs.parts(start.dual)[1])
         end, steps = follow_centrally(path, [start], ERROR, NEVER)
@@ -151,7 +151,7 @@ def test_a_hopeless_alpha_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(steps) < 2 * ALPHA_FAIR.steps_of_start
 
 
-@pytest.mark.parametrize("seed", [19, 42, 86, 93])
+@pytest.mark.parametrize("seed", [86, 93, 187, 262])
 def test_units_need_not_follow_users_who_are_stopped(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Users who pay nothing make the units of limits as small as nothing, and the path gets lost; in other units it has a good end."""
     program = fo.formulate(servers_far_apart(seed), "proportional", alpha=8)
