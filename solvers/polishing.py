@@ -5,22 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairopt.program import FinishTimes, Nested, Program, Solution, TreeFilling
+from fairopt.solvers.backend import Deadline
 
 __all__ = ["polishes"]
 
+_NEVER = Deadline(None)
 
-def polishes(program: Program, solution: Solution) -> Iterator[tuple[str, Solution]]:
+
+def polishes(program: Program, solution: Solution, deadline: Deadline = _NEVER) -> Iterator[tuple[str, Solution]]:
     """Yield what may be better than an approximate answer from any engine, with the name of the method: solutions of its own equations.
 
-    Nothing for goals that have no polish, and where the equations do not show. Whether a polished answer is better, the caller certifies.
+    Nothing for goals that have no polish, where the equations do not show, and after the deadline; at the deadline a polish by steps ends
+    with what it has. Whether a polished answer is better, the caller certifies.
     """
-    if program.integral:
+    if program.integral or deadline.left == 0.0:
         return
     if not program.down_closed:
         from fairopt.solvers.active_sets.ruled import polish_along_powers, polish_ruled
 
         for steps in (polish_ruled, polish_along_powers):
-            near = steps(program, solution)
+            near = steps(program, solution, deadline) if deadline.left > 0.0 else None
             if near is not None:
                 yield "primal-dual steps", near
         return

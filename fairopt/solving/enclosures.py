@@ -79,7 +79,7 @@ def _points(program: ExactProgram, near: Solution, digits: int, deadline: Deadli
         At the deadline, or where none of them does.
     """
     last: NoSolution | None = None
-    for start in chain([near], (polished for _, polished in polishes(program.program, near))):
+    for start in chain([near], (polished for _, polished in polishes(program.program, near, deadline))):
         try:
             return points_near(program, start, digits, deadline)
         except NoSolution as error:

@@ -52,7 +52,8 @@ class InFloats:
         Raises
         ------
         NoSolution
-            ``known`` has the whole tasks that were found, on the rows that were given, and the engine.
+            ``known`` has the whole tasks that were found, on the rows that were given, and the engine. Also at the deadline, where what
+            was found until then is not within the tolerance.
         """
         posed, question = self.posed, self.question
         try:
@@ -72,6 +73,8 @@ class InFloats:
             from fairopt.solving.small_fractions import in_small_fractions
 
             found = in_small_fractions(found, posed.notion, posed.small, deadline)
+        if deadline.left == 0.0 and not found.certificate.qualifier and not found.certificate.worst <= question.tolerance:
+            raise deadline.passed({})
         return found
 
     def certified(self, found: Found) -> tuple[FloatArray, Certificate]:

@@ -272,17 +272,17 @@ def _try_method(
     if (longer := program.with_broken(*solution.points)) is not None:
         raise _LacksRows(solution, longer)
     is_rough = len(solution.stages) >= method.rough_from
-    polish, first = next(polishes(program, solution), (None, solution)) if is_rough else (None, solution)
+    polish, first = next(polishes(program, solution, deadline), (None, solution)) if is_rough else (None, solution)
     answer = _Answer(first, certify(program, first), engine.name, method.name, polish, polish is not None)
     usual = tolerance if program.goal.is_filling else _DIGIT * tolerance  # the polish of a tree takes as long as several levels
     polish_above = usual if method.polish_above is None else method.polish_above
     error = answer.unsure if program.n_pairs <= _FEW else answer.residual
-    return _polished(program, answer, solution, polish_above, tolerance) if error > polish_above else answer
+    return _polished(program, answer, solution, polish_above, tolerance, deadline) if error > polish_above else answer
 
 
-def _polished(program: Program, answer: _Answer, solution: Solution, enough: float, tolerance: float) -> _Answer:
+def _polished(program: Program, answer: _Answer, solution: Solution, enough: float, tolerance: float, deadline: Deadline) -> _Answer:
     """Return the best of an answer and of the polishes of the ``solution`` that it is made of, tried until one is good ``enough``."""
-    for name, polished in polishes(program, solution):
+    for name, polished in polishes(program, solution, deadline):
         certificate = certify(program, polished)
         kept = certificate.worst <= tolerance or certificate.worst < answer.residual
         if (kept and certificate.unsure < answer.unsure) or certificate.unsure <= EXACT:

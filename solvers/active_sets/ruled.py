@@ -14,7 +14,7 @@ are eliminated:
     [ diag(z / y)     A'        E'    V D ]  [dy]
     [      A     -diag(s / p)             ]  [dp]
     [      E                              ]  [dq]
-    [     D V'                        -1  ]  [dh],
+    [     D V'                        -1  ]  [dh],        by `fairopt.solvers.active_sets.ruled_system`,
 
 where -H is the second derivative of G, and H = D^2 = diag(alpha w / t) of an alpha-fair goal. The unknowns h = D V'dy keep the columns of a
 user apart: V H V' would join each two of them, and with it go digits where a user has a column that is nearly 0. Of a trade-off, with
@@ -30,24 +30,27 @@ Utilities are in units of those of the approximate answer.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import compress
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import splu
 
 from fairopt.instance import FloatArray, IntArray
 from fairopt.program import AlphaFair, Program, Solution, Tradeoff
+from fairopt.solvers.active_sets.ruled_system import Curvature, Form, RuledRows, by_rows, whole, whole_with_largest_pivots
 from fairopt.solvers.active_sets.settings import UNDER_RULES
+from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.ruled import Scaled
 from fairopt.solvers.structure.boundary import length
 
 __all__ = ["polish_along_powers", "polish_ruled"]
 
+_NEVER = Deadline(None)
 
-def polish_ruled(program: Program, solution: Solution) -> Solution | None:
+
+def polish_ruled(program: Program, solution: Solution, deadline: Deadline = _NEVER) -> Solution | None:
     """Return the optimum near a solution in which every user of the goal has something; None where the steps do not reach it.
+
+    At the deadline the steps end where they are.
 
     >>> import fairopt as fo
     >>> pool = fo.Instance([[9]], [[1], [1]], users=["a", "b"], servers=["s"], rules=["x[a] >= 2 * x[b]"])
@@ -70,7 +73,9 @@ def polish_ruled(program: Program, solution: Solution) -> Solution | None:
     rows = _Rows.of(scaled.matrix, scaled.right)
     with np.errstate(all="ignore"):
         worth = _Worth(weight, goal.power) if total is None else _Worth(weight, goal.power, goal.efficiency, total)
-        found = _Steps(scaled.matrix[rows.limits], scaled.right[rows.limits], rows, v, worth).solve(np.maximum(y, UNDER_RULES.least))
+        found = _Steps(scaled.matrix[rows.limits], scaled.right[rows.limits], rows, v, worth).solve(
+            np.maximum(y, UNDER_RULES.least), deadline
+        )
     if found is None:
         return None
     y, p, q, steps = found
@@ -82,12 +87,12 @@ def polish_ruled(program: Program, solution: Solution) -> Solution | None:
     )
 
 
-def polish_along_powers(program: Program, solution: Solution) -> Solution | None:
+def polish_along_powers(program: Program, solution: Solution, deadline: Deadline = _NEVER) -> Solution | None:
     """Return the optimum of an alpha-fair goal by way of smaller powers, from 1 on: each optimum is near the next one.
 
     Money, weight times t^(1 - alpha), differs by many orders of magnitude far from the optimum of a large alpha, and by few near it. If a
     power on the way is not reached, the optimum of the largest one that is: it may show which limits have a price, and who holds something
-    where. None where alpha is at most 1, and where power 1 is not reached.
+    where. None where alpha is at most 1, where power 1 is not reached, and where the deadline passes on the way.
 
     >>> import fairopt as fo
     >>> pool = fo.Instance([[9]], [[1], [1]], users=["a", "b"], servers=["s"], rules=["x[a] >= 2 * x[b]"])
@@ -97,10 +102,12 @@ def polish_along_powers(program: Program, solution: Solution) -> Solution | None
     goal = program.goal
     if not isinstance(goal, AlphaFair) or goal.alpha <= 1:
         return None
-    power, near, factor = 1.0, polish_ruled(replace(program, goal=replace(goal, alpha=1.0)), solution), UNDER_RULES.next_power
+    power, near, factor = 1.0, polish_ruled(replace(program, goal=replace(goal, alpha=1.0)), solution, deadline), UNDER_RULES.next_power
     while near is not None and power < goal.alpha:
+        if deadline.left == 0.0:
+            return None
         further = min(power * factor, goal.alpha)
-        found = polish_ruled(replace(program, goal=replace(goal, alpha=further)), near)
+        found = polish_ruled(replace(program, goal=replace(goal, alpha=further)), near, deadline)
         if found is not None:
             power, near = further, found
         elif factor < UNDER_RULES.least_next_power:
@@ -183,14 +190,14 @@ class _Worth:
             return own
         return np.asarray((1 - self.e) * own / (own @ t) + self.e * self.units / (self.units @ t))
 
-    def curvature(self, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return h, (users,), c, (users, terms), and f, (terms,), with H = diag(h) + c diag(f) c'; no f is 0."""
+    def curvature(self, t: FloatArray) -> Curvature:
+        """Return -H."""
         own = self.weight * t**-self.power
         if self.units is None:
-            return self.power * own / t, np.zeros((t.size, 0)), np.zeros(0)
+            return Curvature(self.power * own / t, np.zeros((t.size, 0)), np.zeros(0))
         r, total = own / (own @ t), self.units / (self.units @ t)
         factors = np.array([(1 - self.e) * (1 - self.power), self.e])
-        return (1 - self.e) * self.power * r / t, np.column_stack([r, total])[:, factors != 0], factors[factors != 0]
+        return Curvature((1 - self.e) * self.power * r / t, np.column_stack([r, total])[:, factors != 0], factors[factors != 0])
 
 
 class _Steps:
@@ -199,18 +206,20 @@ class _Steps:
     def __init__(self, matrix: sp.csr_array, right: FloatArray, rows: _Rows, v: sp.csr_array, worth: _Worth) -> None:
         self.matrix, self.right, self.v, self.worth = matrix, right, v, worth
         self.equations, self.equal_to = rows.equations, rows.right
-        self.by_column, self.by_user, self.by_equation = sp.csr_array(matrix.T), sp.csr_array(v.T), sp.csr_array(rows.equations.T)
+        self.rows = RuledRows(matrix, rows.equations, v)
+        self.by_column, self.by_user, self.by_equation = self.rows.by_column, self.rows.by_user, self.rows.by_equation
+        self.forms = [by_rows, whole, whole_with_largest_pivots] if worth.units is None else [whole, whole_with_largest_pivots]
         self.money = worth.money
         self.user = v.indices
         self.each = sp.csr_array((np.ones(v.nnz), (self.user, np.arange(v.nnz))), shape=v.T.shape)  # (users, columns): whose column it is
         self.row = np.repeat(np.arange(right.size), np.diff(matrix.indptr))  # of each number of the matrix
 
-    def solve(self, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, int] | None:
-        """Return columns, prices of limits and of equations, and the number of steps; None where the steps stall."""
+    def solve(self, y: FloatArray, deadline: Deadline) -> tuple[FloatArray, FloatArray, FloatArray, int] | None:
+        """Return columns, prices of limits and of equations, and the number of steps; None where the steps stall, or have no time."""
         s = np.maximum(self.right - self.matrix @ y, UNDER_RULES.least)
         mean, least = self.money / (y.size + s.size), UNDER_RULES.least_for_price
         now = _Point(y, s, mean / np.maximum(s, least), mean / np.maximum(y, least), np.zeros(self.equal_to.size))
-        best, kept, since, steps, careful = np.inf, now, 0, 0, False
+        best, kept, since, steps, forms = np.inf, now, 0, 0, self.forms.copy()
         while steps < UNDER_RULES.steps:
             steps += 1
             residual = self._residual(now)
@@ -218,12 +227,14 @@ class _Steps:
                 break
             if residual < best:
                 best, kept, since = residual, now, steps
-            if residual <= UNDER_RULES.exact or steps - since > UNDER_RULES.stalled:
+            if residual <= UNDER_RULES.exact or steps - since > UNDER_RULES.stalled or deadline.left == 0.0:
                 break
-            moved = self._step(now, careful)
-            if moved is None and careful:
+            moved = self._step(now, forms[0])
+            if moved is None and len(forms) == 1:
                 break
-            careful, now = (careful, moved) if moved is not None else (True, kept)
+            if moved is None:
+                forms.pop(0)
+            now = kept if moved is None else moved
         return (kept.y, kept.p, kept.q, steps) if best <= UNDER_RULES.near else None
 
     def _residuals(self, at: _Point) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -256,42 +267,18 @@ class _Steps:
         of_limits = float((at.s * at.p / poorest).max(initial=0.0))
         return max(of_columns, of_limits) + float(np.abs(primal).max(initial=0.0) + np.abs(equal).max(initial=0.0))
 
-    def _step(self, at: _Point, careful: bool) -> _Point | None:
-        """Return the next point; ``careful`` with the largest pivots, whatever they fill."""
+    def _step(self, at: _Point, form: Form) -> _Point | None:
+        """Return the next point, by this form of the linear system; None where it fails, or the step is short."""
         y, s, p, z = at.y, at.s, at.p, at.z
         dual, primal, equal = self._beyond_rounding(at)
-        diagonal, across, factors_across = self.worth.curvature(self.by_user @ y)
-        curved = sp.csr_array(self.v @ sp.diags_array(np.sqrt(diagonal)))
-        terms, one_by_one = sp.csr_array(self.v @ across), sp.diags_array(-1.0 / factors_across)
-        regular = np.full(equal.size, UNDER_RULES.regular)  # equations may depend on one another; refinement takes it out again
-        table: list[list[Any]] = [
-            [sp.diags_array(z / y), self.by_column, self.by_equation, curved, terms],
-            [self.matrix, -sp.diags_array(s / p), None, None, None],
-            [self.equations, None, -sp.diags_array(regular), None, None],
-            [sp.csr_array(curved.T), None, None, -sp.eye_array(diagonal.size), None],
-            [sp.csr_array(terms.T), None, None, None, one_by_one],
-        ]
-        some = [True, True, equal.size > 0, True, factors_across.size > 0]
-        blocks = [list(compress(row, some)) for row in compress(table, some)]
-        system = sp.block_array(blocks, format="csc")
         try:
-            if careful:
-                factors = splu(system)
-            else:
-                factors = splu(system, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=UNDER_RULES.pivot, options={"SymmetricMode": True})
-        except RuntimeError:
+            solve = form(self.rows, z / y, s / p, self.worth.curvature(self.by_user @ y))
+        except (RuntimeError, ValueError, ArithmeticError):
             return None
-        beside = diagonal.size + factors_across.size
-        ends = np.cumsum([y.size, s.size, equal.size, beside])
-        true = system + sp.diags_array(np.concatenate([np.zeros(ends[1]), regular, np.zeros(beside)]))
 
         def direction(columns: FloatArray, rows: FloatArray) -> _Point:
             """Return the step to y z = columns and s p = rows, first-order."""
-            right = np.concatenate([-dual + columns / y - z, -primal - rows / p + s, -equal, np.zeros(beside)])
-            found = factors.solve(right)
-            for _ in range(UNDER_RULES.refinements):
-                found += factors.solve(right - true @ found)
-            dy, dp, dq, _ = np.split(found, ends[:-1])
+            dy, dp, dq = solve(-dual + columns / y - z, -primal - rows / p + s, -equal)
             return _Point(dy, rows / p - s - s / p * dp, dp, columns / y - z - z / y * dy, dq)
 
         count = y.size + s.size

@@ -43,3 +43,14 @@ def test_whole_tasks_are_not_polished() -> None:
     assert list(polishes(whole, solution)) == []
     total = fo.formulate(CLUSTER, "efficiency")
     assert list(polishes(total, solved(total))) == []
+
+
+@pytest.mark.parametrize("notion", ["drfh", "proportional", "psdsf"])
+def test_after_the_deadline_nothing_is_polished(notion: str) -> None:
+    """Neither with rules nor without."""
+    program = fo.formulate(CLUSTER, notion)
+    assert list(polishes(program, solved(program), Deadline(0.0))) == []
+    if notion == "proportional":
+        ruled = fo.formulate(CLUSTER.replace(rules=["x['user-1'] >= 1"]), notion)
+        assert list(polishes(ruled, solved(ruled)))
+        assert list(polishes(ruled, solved(ruled), Deadline(0.0))) == []

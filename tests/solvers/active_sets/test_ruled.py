@@ -9,6 +9,7 @@ import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.program import Solution
 from fairopt.solvers.active_sets.ruled import polish_along_powers, polish_ruled
+from fairopt.solvers.backend import Deadline
 
 LAB = fo.Instance([[12]], [[1], [1], [1]], users=["a", "b", "c"], servers=["s"])
 
@@ -91,3 +92,31 @@ def test_small_powers_need_no_way() -> None:
     ruled = LAB.replace(rules=["x[a] >= 6"])
     for program in (fo.formulate(ruled, "proportional", alpha=1.0), fo.formulate(ruled, "drfh")):
         assert polish_along_powers(program, Solution(np.ones(3))) is None
+
+
+class Looks(Deadline):
+    """A deadline that passes after it was looked at so many times."""
+
+    def __init__(self, looks: int) -> None:
+        super().__init__(None)
+        self.looks = looks
+
+    @property
+    def left(self) -> float:
+        """inf, and then 0."""
+        self.looks -= 1
+        return float("inf") if self.looks >= 0 else 0.0
+
+
+def test_at_the_deadline_the_steps_end_where_they_are() -> None:
+    """A step before the last one the answer is near, and after the first step it is not."""
+    program, start = fo.formulate(LAB.replace(rules=["x[a] >= 6"]), "proportional", alpha=2), Solution(np.array([4.0, 5.0, 2.0]))
+    exact = polish_ruled(program, start)
+    assert exact is not None
+    near = polish_ruled(program, start, Looks(exact.iterations - 2))
+    assert near is not None
+    assert near.iterations == exact.iterations - 1
+    np.testing.assert_allclose(near.x, [6, 3, 3], rtol=1e-6)
+    assert polish_ruled(program, start, Looks(0)) is None
+    assert polish_along_powers(program, start, Looks(exact.iterations)) is None
+    assert polish_along_powers(program, start, Looks(1000)) is not None
