@@ -180,7 +180,7 @@ class _Found:
 def _followed(path: Path, enough: float, deadline: Deadline, rough: float = 0.0) -> _Found | None:
     """Follow a path until the error is small enough, or the gap ``rough``, or steps gain nothing; None if it does not converge."""
     point, best = path.start(), None
-    mark, since, stalled = np.inf, 0, 0  # a gap, steps since it was halved, and steps that gained nothing near the end
+    mark, since, stalled = np.inf, 0, 0  # a gap, steps since it was halved, and steps near the end that halved neither it nor the error
     nearest, away, kept = np.inf, 0, np.inf  # a distance, steps since it was reached, and the gap of the last point that was kept
     for step in range(ALPHA_FAIR.steps_of_alpha_fair):
         if deadline.left == 0.0:
@@ -195,7 +195,7 @@ def _followed(path: Path, enough: float, deadline: Deadline, rough: float = 0.0)
             kept = gap
         nearest, away = (path.distance, 0) if path.settled or path.distance < nearest else (nearest, away + 1)
         since, mark = (0, gap) if gap < 0.5 * mark or not path.settled else (since + 1, mark)
-        stalled = 0 if best is None or end.error < 0.5 * best.end.error else stalled + 1
+        stalled = 0 if best is None or since == 0 or end.error < 0.5 * best.end.error else stalled + 1
         if end.error < (np.inf if best is None else best.end.error):
             best = _Found(end, step)
         if (

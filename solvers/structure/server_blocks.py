@@ -9,12 +9,17 @@ from __future__ import annotations
 from typing import Any
 
 from fairopt.solvers.structure.pairs import Pairs
+from fairopt.solvers.structure.settings import SETTINGS
 
 __all__ = ["ServerBlocks"]
 
 
 class ServerBlocks:
-    """The lower factors of positive definite matrices; where one is not, NaN."""
+    """The lower factors of positive definite matrices.
+
+    Where all that runs on a server takes the same of two full limits, the last pivot is smaller than its rounding error, and may come out
+    as 0 or less. It is at least a small part of the diagonal: the prices of the two limits then change by the same.
+    """
 
     def __init__(self, xp: Any, lower: list[list[Any]]) -> None:
         self.xp = xp
@@ -24,7 +29,7 @@ class ServerBlocks:
             for c, entry in enumerate(given):
                 for j in range(c):
                     entry = entry - row[j] * (row[j] if c == r else self.rows[c][j])
-                row.append(xp.sqrt(entry) if c == r else entry / self.rows[c][c])
+                row.append(entry / self.rows[c][c] if c < r else xp.sqrt(xp.maximum(entry, SETTINGS.least_pivot * given[r])))
             self.rows.append(row)
 
     def forward(self, values: Any) -> Any:

@@ -31,6 +31,7 @@ class Settings(NamedTuple):
 
     # The Newton system (newton).
     regular: float = 1e-15  # of the unit diagonal; refinement takes it out again
+    least_pivot: float = 1e-15  # of the diagonal of a server: two full limits may take the same of all that run there
     tight: float = 1e-13  # of the diagonal, for limits that are equations: some may follow from others
     tiny: float = 1e-200  # in place of 0 on the diagonal: its square root is a divisor
     raised_by: float = 100.0  # by which it grows until the factorisation succeeds

@@ -52,3 +52,22 @@ def test_a_step_solves_the_linear_conditions(layout: type[Pairs], users: int, se
     np.testing.assert_allclose(pairs.eligible(dual * d_primal + primal * d_dual), wanted, atol=1e-10)
     if a is not None:
         assert a @ dm == pytest.approx(residuals.unit, abs=1e-10)
+
+
+@pytest.mark.parametrize("layout", [PairLists, PairTable])
+def test_two_limits_of_which_all_take_the_same_leave_a_step_that_solves_all(layout: type[Pairs]) -> None:
+    """The conditions of the server fall together, up to slacks that rounding swallows: its Cholesky factor would have the root of -1e-16."""
+    rng = np.random.default_rng(1)
+    users, servers = 3, 40
+    demands = np.repeat(rng.uniform(0.1, 1, (users, 1)), 3, axis=1) * [1.0, 1.0, 0.3]
+    instance = fo.Instance(np.repeat(rng.uniform(1, 5, (servers, 1)), 3, axis=1), demands)
+    pairs = layout(ScaledProgram.of(fo.formulate(instance, "proportional")), NUMPY)  # type: ignore[call-arg]
+    primal = pairs.point(rng.uniform(0.5, 2, pairs.n_pairs), np.full((3, servers), 1e-20), rng.uniform(0.5, 2, users))
+    dual = pairs.point(rng.uniform(0.5, 2, pairs.n_pairs), rng.uniform(0.5, 2, (3, servers)), rng.uniform(0.5, 2, users))
+    side = np.ones(users)
+    residuals = Residuals(np.zeros((3, servers)), rng.normal(size=users), rng.normal(size=pairs.n_pairs), 0.0)
+    d_primal, d_dual, _ = NewtonSystem(pairs, primal, dual, side, None).step(np.zeros(primal.size), residuals, 4)
+    (dx, ds, dv), (dz, dp, dm) = pairs.parts(d_primal), pairs.parts(d_dual)
+    np.testing.assert_allclose(pairs.use(dx) + ds, 0.0, atol=1e-9)
+    np.testing.assert_allclose(pairs.rows(dx) - dv, residuals.rows, atol=1e-9)
+    np.testing.assert_allclose(pairs.cost(dp) - pairs.along_rows(dm) - dz, residuals.costs, atol=1e-9)
