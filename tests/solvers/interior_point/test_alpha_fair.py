@@ -191,7 +191,7 @@ def test_many_servers_as_by_cvxpy(resources: int) -> None:
 @pytest.mark.parametrize(("users", "servers"), [(60, 30), (100, 50), (150, 80)])
 @pytest.mark.parametrize("seed", [0, 3, 4])
 def test_servers_and_tasks_of_few_sizes_take_no_more_steps_than_others(users: int, servers: int, seed: int) -> None:
-    """Without a least pivot of a server, steps end in NaN: after a hundred more near the central path the residual is 1e-9, with it 1e-12."""
+    """Without a least pivot of a server, steps end in NaN: a hundred more near the central path leave a residual of 1e-9, not 1e-12."""
     program = fo.formulate(in_whole_numbers(users, servers, seed), "proportional")
     solution = on_the_path(program)
     assert certify(program, solution).worst <= 3e-11
@@ -200,7 +200,7 @@ def test_servers_and_tasks_of_few_sizes_take_no_more_steps_than_others(users: in
 
 @pytest.mark.parametrize("alpha", [1.001, 2.0])
 def test_servers_that_are_much_alike_take_few_steps(alpha: float) -> None:
-    """Users change servers while the products fall by a few percent; with the second order of the whole predictor it were 40 and 37 steps."""
+    """Users change servers while the products fall by a few percent; with the second order of a whole predictor it takes 40 and 37."""
     rng = np.random.default_rng(9)
     eligibility = some_servers_each(rng, 200, 120, 0.3)
     instance = fo.Instance(rng.uniform(1, 10, (120, 3)), rng.uniform(0.01, 0.1, (200, 3)), eligibility=eligibility)

@@ -56,7 +56,7 @@ def test_a_step_solves_the_linear_conditions(layout: type[Pairs], users: int, se
 
 @pytest.mark.parametrize("layout", [PairLists, PairTable])
 def test_two_limits_of_which_all_take_the_same_leave_a_step_that_solves_all(layout: type[Pairs]) -> None:
-    """The conditions of the server fall together, up to slacks that rounding swallows: its Cholesky factor would have the root of -1e-16."""
+    """Two rows of the server fall together, up to slacks that rounding swallows: its Cholesky factor would have the root of -1e-16."""
     rng = np.random.default_rng(1)
     users, servers = 3, 40
     demands = np.repeat(rng.uniform(0.1, 1, (users, 1)), 3, axis=1) * [1.0, 1.0, 0.3]
