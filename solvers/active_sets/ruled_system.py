@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from fairopt.instance import FloatArray
+from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tolerances import TINY
 from fairopt.solvers.active_sets.by_user import Rows
 from fairopt.solvers.active_sets.kkt import KKTSystem
@@ -49,7 +49,7 @@ class RuledRows:
     def __init__(self, limits: sp.csr_array, equations: sp.csr_array, v: sp.csr_array) -> None:
         self.limits, self.equations, self.v = limits, equations, v
         self.by_column, self.by_equation, self.by_user = (sp.csr_array(each.T) for each in (limits, equations, v))
-        self.user = v.indices
+        self.user: IntArray = np.asarray(v.indices, np.int64)
         self.all = Rows(sp.csr_array(sp.vstack([limits, equations, -self.by_user], format="csr")), self.user)
 
 
