@@ -44,7 +44,9 @@ def closed_columns(problem: LevelProblem, prices: FloatArray, gap: float, x: Flo
     return np.asarray((dear > max(SETTINGS.dear, SETTINGS.gaps * gap) * spent) & (x[columns] <= 0))
 
 
-def narrowed(problem: LevelProblem, closed: BoolArray, course: Course, x: FloatArray) -> LevelProblem | None:
+def narrowed(
+    problem: LevelProblem, closed: BoolArray, course: Course, x: FloatArray, narrower: float = SETTINGS.narrower
+) -> LevelProblem | None:
     """Return the problem of what is left to users who rise, None where that is hardly less, or one of them would have no pair left.
 
     Parameters
@@ -55,6 +57,8 @@ def narrowed(problem: LevelProblem, closed: BoolArray, course: Course, x: FloatA
         To the next level.
     x : array (pairs,)
         A point with the levels so far.
+    narrower : float
+        The part of the columns, at most, that is less.
     """
     users, rows, rising = problem.users, problem.rows, course.rising
     pairs_left = np.bincount(users[~closed], minlength=rising.size)
@@ -63,7 +67,7 @@ def narrowed(problem: LevelProblem, closed: BoolArray, course: Course, x: FloatA
     settled = ~rising[users] & (course.start[users] > 0)
     only = ~closed & settled & (pairs_left[users] == 1)
     near = _near(problem, ~closed & ~only, rising)
-    if near.sum() > SETTINGS.narrower * near.size:
+    if near.sum() > narrower * near.size:
         return None
     columns = problem.columns[near]
     decided = np.where(problem.decided > 0, problem.decided, x)

@@ -95,13 +95,16 @@ class LevelPrograms:
             model.highs.start_from(columns, model.user_rows[self.problem.members])
             model.highs.set_options(simplex_strategy=PRIMAL_SIMPLEX)
 
-    def narrow(self, course: Course, proof: Proof) -> None:
-        """Leave out what the level that these prices prove has decided (``faces``), and go on from what is left of the basis."""
+    def narrow(self, course: Course, proof: Proof, *, always: bool = False) -> None:
+        """Leave out what the level that these prices prove has decided (``faces``), and go on from what is left of the basis.
+
+        ``always``: where that is hardly less, too.
+        """
         last, before = self.last, self.problem
         if last is None or not proof.bound - last.t <= SETTINGS.proved_gap * last.t:
             return
         closed = closed_columns(before, proof.prices, max(proof.bound / last.t - 1, 0.0), last.x)
-        problem = narrowed(before, closed, course, last.x)
+        problem = narrowed(before, closed, course, last.x, 1.0 if always else SETTINGS.narrower)
         if problem is None:
             return
         kept = np.append(np.isin(before.columns, problem.columns), True)

@@ -19,6 +19,10 @@ its level: on any other pair it would take from settled users. So its cap falls 
 price of the user's own limit (what a unit of it saves on the other pairs), prove that it can have no more. Each level puts a price on a
 shared limit that had none, or settles users at a cap. So there are about as many LPs as shared limits, though perhaps as many levels as
 users.
+
+*Pairs that are closed.* A pair that the prices of a level have closed is in no later program (``faces``). With it, later prices would have
+to keep it closed too, on top of those that stop who rises: after a few levels, prices paid by settled users are millions of times what the
+others pay, whose level drowns in their rounding.
 """
 
 from __future__ import annotations
@@ -67,7 +71,7 @@ def solve_levels(program: Program, goal: Leximin | Equalize, tolerance: float, d
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Caps:
-    """The highest level that each user can have by its own limits, and by prices of an earlier level.
+    """The highest level that each user can have by its own limits, and by prices of earlier levels.
 
     Attributes
     ----------
@@ -76,16 +80,20 @@ class Caps:
         inf without a cap.
     limit : int array (users,)
         The own limit that gives the cap, -1 for none.
-    prices : array (limits,), or None
-        Dual prices of the last level.
+    lowered_by : int array (users,)
+        The position in ``proofs`` of the prices that gave the cap, -1 for none.
+    proofs : tuple of (prices, cost, free)
+        Of each level that lowered caps: its prices, (limits,), what its shared limits cost a pair, inf where an earlier level has closed
+        it, and which pairs were free then, (pairs,).
     free : bool array (pairs,)
-        Pairs that are free at these prices.
+        Pairs that are free at the prices of all levels so far: who rises uses no other.
     """
 
     own: OwnLimits
     level: FloatArray
     limit: IntArray
-    prices: FloatArray | None
+    lowered_by: IntArray
+    proofs: tuple[tuple[FloatArray, FloatArray, BoolArray], ...]
     free: BoolArray
 
     @classmethod
@@ -93,36 +101,38 @@ class Caps:
         """Return the caps before the first level; of an equal level none."""
         free = np.ones(problem.program.n_pairs, bool)
         number = len(problem.program.users)
+        nobody = np.full(number, -1)
         if problem.equal or not problem.own.rows.size:
-            return cls(problem.own, np.full(number, np.inf), np.full(number, -1), None, free)
-        return cls(problem.own, *problem.own.caps(), None, free)
+            return cls(problem.own, np.full(number, np.inf), nobody, nobody, (), free)
+        return cls(problem.own, *problem.own.caps(), nobody, (), free)
 
     def lowered(self, program: Program, rising: BoolArray, prices: FloatArray, t: float) -> Caps:
         """Return the caps at the prices of a level t: beyond their free pairs users would have to buy what others have, who are settled."""
         limits = program.limits
         cost = limits.matrix.T @ np.where(limits.of_servers, prices, 0.0)
-        free = cost * program.largest() <= SETTINGS.free_pair * float(prices @ limits.bounds)
+        free = self.free & (cost * program.largest() <= SETTINGS.free_pair * float(prices @ limits.bounds))
         level, limit = self.own.caps(free)
         lower = rising & (level < self.level * (1 - ROUNDING))
         level, limit = np.where(lower, np.maximum(level, t), self.level), np.where(lower, limit, self.limit)
-        return replace(self, level=level, limit=limit, prices=prices, free=free)
+        proofs, by = self.proofs, self.lowered_by
+        if lower.any():
+            by = np.where(lower, len(proofs), by)
+            proofs = (*proofs, (prices, np.where(self.free, cost, np.inf), free))
+        return replace(self, level=level, limit=limit, lowered_by=by, proofs=proofs, free=free)
 
-    def stages(self, program: Program, users: IntArray) -> tuple[Stage, ...]:
-        """Return the proofs of users at their caps: a stage for each cap that stands only while the last level's prices do."""
-        if self.prices is None or not users.size:
-            return ()
-        limits, stages = program.limits, []
-        shared = np.where(limits.of_servers, self.prices, 0.0)
-        if not shared.any():
-            return ()
-        cost = limits.matrix.T @ shared
-        order = users[np.argsort(self.level[users], kind="stable")]
-        new = np.flatnonzero(np.diff(self.level[order], prepend=-1.0) > SETTINGS.same_cap * self.level[order])
-        for together in np.split(order, new[1:]):
-            beyond = np.array([self.own.price_beyond(self.limit[n], cost, self.free) for n in together])
+    def stages(self, users: IntArray) -> tuple[Stage, ...]:
+        """Return the proofs of users at their caps: a stage for those who have the same cap by the prices of the same level."""
+        stages = []
+        users = users[self.lowered_by[users] >= 0]
+        order = users[np.lexsort((self.level[users], self.lowered_by[users]))]
+        level, by = self.level[order], self.lowered_by[order]
+        new = np.flatnonzero((np.diff(level, prepend=-1.0) > SETTINGS.same_cap * level) | (np.diff(by, prepend=-1) != 0))
+        for together in np.split(order, new[1:]) if order.size else ():
+            prices, cost, free = self.proofs[self.lowered_by[together[0]]]
+            beyond = np.array([self.own.price_beyond(self.limit[n], cost, free) for n in together])
             bought = np.isfinite(beyond)
             if bought.any():
-                full = self.prices.copy()
+                full = prices.copy()
                 full[self.own.rows[self.limit[together[bought]]]] = beyond[bought]
                 stages.append(Stage(float(self.level[together].min()), together, full))
         return tuple(stages)
@@ -218,6 +228,9 @@ class Tried:
 class CappedPrograms(Protocol):
     """Linear programs of guesses of a level."""
 
+    def narrow(self, course: Course, proof: Proof, t: float) -> None:
+        """Leave out the pairs that the level t, just settled, has closed at these prices."""
+
     def first_guess(self, course: Course, caps: FloatArray) -> tuple[float, Proof | None]:
         """Return a level that is not too low, or inf, and what proves that."""
 
@@ -231,16 +244,20 @@ class _Guessed:
     def __init__(self, programs: LevelPrograms) -> None:
         self.programs = programs
 
+    def narrow(self, course: Course, proof: Proof, t: float) -> None:
+        """Go on with a smaller program."""
+        self.programs.narrow(course, proof, always=True)
+
     def first_guess(self, course: Course, caps: FloatArray) -> tuple[float, Proof | None]:
         """Nothing is known."""
         return np.inf, None
 
     def attempt(self, guess: float, course: Course, caps: FloatArray, stages: Sequence[Stage]) -> Tried:
-        """Solve the LP."""
+        """Solve the LP. Settled users are held to all that they had: a hair less at each level is much for who pays a millionth."""
         programs = self.programs
         programs.prepare(course, guess, caps)
         point = programs.solve(course, caps, stages)
-        return Tried(point.x, point.levels, point.part, point.t_unit, programs.proof(course.lowered(point.levels), point, caps))
+        return Tried(point.x, None, point.part, point.t_unit, programs.proof(course, point, caps))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -259,7 +276,7 @@ class CappedLevels:
         self.programs, self.problem = programs, problem
         self.caps = Caps.of(problem)
         self.search = _Search(np.inf, None, is_new=True)
-        self.level: tuple[float, FloatArray] | None = None  # the level just settled, and its prices
+        self.level: tuple[float, Proof] | None = None  # the level just settled
 
     def step(self, course: Course, stages: Sequence[Stage]) -> Step:
         """Solve one LP."""
@@ -268,8 +285,9 @@ class CappedLevels:
     def next_guess(self, course: Course) -> float:
         """Return the next guess; after a level, caps are lower first."""
         if self.level is not None:
-            t, prices = self.level
-            self.caps, self.level = self.caps.lowered(self.problem.program, course.rising, prices, t), None
+            t, proof = self.level
+            self.caps, self.level = self.caps.lowered(self.problem.program, course.rising, proof.prices, t), None
+            self.programs.narrow(course, proof, t)
         if self.search.is_new:
             self.search = _Search(*self.programs.first_guess(course, self.caps.level), is_new=False)
         return min(self.search.bound, self._most(course))
@@ -285,7 +303,8 @@ class CappedLevels:
         guess, best, caps = tried.wanted, self.search.best, cap[course.rising]
         low, within = float(caps.min()), bool((caps >= guess).all())
         if within or tried.part < 1 - SETTINGS.reached:  # (elsewhere it may be caps that stop them, and nothing is proved)
-            better = best is None or tried.proof.bound < best.bound * (1 - ROUNDING)
+            is_level = within and tried.proof.bound <= tried.part * guess * (1 + SETTINGS.reached)  # its own prices prove it best
+            better = is_level or best is None or tried.proof.bound < best.bound * (1 - ROUNDING)
             stalled = not better and not tried.grew
             best = tried.proof if better else best
             reached = min(tried.part * guess, low) if within else tried.part * guess if stalled else 0.0
@@ -297,10 +316,10 @@ class CappedLevels:
         left = course.settled(at_cap, cap[at_cap])
         if at_cap.size and best is not None and not best.stops(left, reached).any():
             best, bound = None, np.inf  # these prices belong to the users who are settled now
-        step = Step(
-            tried.x, tried.levels, reached, at_cap=at_cap, caps=cap[at_cap], cap_stages=self.caps.stages(self.problem.program, at_cap)
-        )
+        step = Step(tried.x, tried.levels, reached, at_cap=at_cap, caps=cap[at_cap], cap_stages=self.caps.stages(at_cap))
         self.search = _Search(bound, best, is_new=False)
+        if not (within or stalled):
+            return step  # prices may bound t too low, by their rounding: an LP of those without caps below it says what the level is
         if best is None or not left.rising.any() or not (stalled or bound <= reached * (1 + SETTINGS.reached)):
             return step
         self.settled_at(reached, best)
@@ -308,4 +327,4 @@ class CappedLevels:
 
     def settled_at(self, t: float, proof: Proof) -> None:
         """Take note that a level is settled by these prices: caps are lower then, and nothing is known of the next level."""
-        self.level, self.search = (t, proof.prices), _Search(np.inf, None, is_new=True)
+        self.level, self.search = (t, proof), _Search(np.inf, None, is_new=True)

@@ -29,6 +29,7 @@ from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline, Status, final_levels
 from fairopt.solvers.highs_model import FINEST, HighsModel, Outcome, solved
 from fairopt.solvers.leximin.levels import Course, NotConverged, Proof, Together, settle_below, solve_levels
+from fairopt.solvers.via_highs.faces import closed_columns
 from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.levels import CappedLevels, Tried
 from fairopt.solvers.via_highs.responses import Response, Users
@@ -86,6 +87,8 @@ class _SiftedProblem:
     own_row : int array (members,)
         The limit of the user's own that is more than a cap, -1 without one.
     responses : Users
+    closed : bool array (columns,)
+        Pairs that levels so far have closed.
     """
 
     problem: LevelProblem
@@ -96,6 +99,7 @@ class _SiftedProblem:
     use_by_column: Any
     own_row: IntArray
     responses: Users
+    closed: BoolArray
 
     @classmethod
     def of(cls, problem: LevelProblem) -> _SiftedProblem:
@@ -113,7 +117,7 @@ class _SiftedProblem:
         bounded = np.flatnonzero(own_row >= 0)
         bound[bounded] = limits.bounds[own_row[bounded]]
         takes = np.asarray(matrix[uneven].sum(axis=0)).ravel() / per_level
-        return cls(problem, members, user, shared, use, sp.csr_array(use.T), own_row, Users(user, takes, bound))
+        return cls(problem, members, user, shared, use, sp.csr_array(use.T), own_row, Users(user, takes, bound), np.zeros(user.size, bool))
 
     @property
     def bounded(self) -> IntArray:
@@ -127,7 +131,7 @@ class _SiftedProblem:
     def respond(self, price: FloatArray, wanted: FloatArray, course: Course, cap: FloatArray) -> tuple[Response, Proof]:
         """Return what users do at prices of whole shared limits, and what that proves."""
         limits, bounded = self.problem.program.limits, self.bounded
-        response = self.responses.respond(self.use_by_column @ price, wanted)
+        response = self.responses.respond(np.where(self.closed, np.inf, self.use_by_column @ price), wanted)
         full, q = np.zeros(len(limits)), np.zeros(cap.size)
         full[self.shared] = price / limits.bounds[self.shared]
         full[self.own_row[bounded]] = response.y[bounded]
@@ -178,6 +182,15 @@ class _SiftedPrograms:
         self.choice: _Choice | None = None  # of the present level
         self.bound = np.inf  # of it, the lowest so far
         self.iterations = self.programs = 0
+
+    def narrow(self, course: Course, proof: Proof, t: float) -> None:
+        """Let nobody respond with the pairs that these prices close."""
+        problem, gap = self.problem, max(proof.bound / t - 1, 0.0)
+        if gap <= SETTINGS.proved_gap:
+            left, closed = np.flatnonzero(~problem.closed), problem.closed.copy()
+            of_left = replace(problem.problem, columns=problem.problem.columns[left], users=problem.problem.users[left])
+            closed[left] = closed_columns(of_left, proof.prices, gap, self.x)
+            self.problem = replace(problem, closed=closed)
 
     def first_guess(self, course: Course, caps: FloatArray) -> tuple[float, Proof | None]:
         """Return the lowest bound by multiplicative-weights prices, and keep the responses to prices near the best of these."""

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import fairopt as fo
+from fairopt.certificate import certify
 from fairopt.generators import random_graph
 from fairopt.program import Leximin
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.levels import Course
+from fairopt.solvers.polishing import polishes
 from fairopt.solvers.via_highs import engine, level_programs
 from fairopt.solvers.via_highs.faces import closed_columns, narrowed
 from fairopt.solvers.via_highs.level_problem import LevelProblem
@@ -43,6 +45,30 @@ def test_smaller_programs_have_the_same_levels(seed: int) -> None:
     assert len(sizes) > 2
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[-1] < 0.5 * program.n_pairs
+
+
+def test_programs_with_caps_become_smaller() -> None:
+    """Jobs on one server at a time, on classes of different speeds: what each level leaves is a smaller program."""
+    rng = np.random.default_rng(5)
+    rates, ones = np.linspace(1, 6, 8) * rng.lognormal(0, 0.5, (120, 8)) * rng.lognormal(0, 1, (120, 1)), np.ones(120)
+    weights = rng.integers(1, 6, 120)
+    instance = fo.Instance(np.ones((8, 1)), ones[:, None], rates=rates, counts=np.full(8, 12), parallelism=ones, weights=weights)
+    program = fo.formulate(instance, "drfh")
+    goal = program.goal
+    assert isinstance(goal, Leximin)
+    sizes: list[int] = []
+
+    def kept(*arguments: object) -> LevelProblem | None:
+        found = narrowed(*arguments)  # type: ignore[arg-type]
+        sizes.extend([] if found is None else [found.columns.size])
+        return found
+
+    with mock.patch.object(level_programs, "narrowed", kept):
+        solution = solve_levels(program, goal, 1e-8, Deadline(None))
+    assert min(certify(program, polished).worst for _, polished in polishes(program, solution)) <= 1e-8
+    assert len(sizes) > 1
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] < 0.8 * program.n_pairs
 
 
 def test_prices_close_pairs_and_decide_users() -> None:

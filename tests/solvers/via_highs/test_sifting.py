@@ -19,6 +19,8 @@ from fairopt.instance import FloatArray
 from fairopt.program import Leximin, LimitKind, Program, Solution
 from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline
+from fairopt.solvers.leximin.levels import Together
+from fairopt.solvers.polishing import polishes
 from fairopt.solvers.via_highs import levels as all_users
 from fairopt.solvers.via_highs import sifting as sifted_levels
 from fairopt.solvers.via_highs.engine import HiGHS
@@ -162,6 +164,36 @@ def test_many_levels_take_few_programs(load: float) -> None:
     assert certify(program, solution).worst <= 1e-8
     assert np.unique(levels(program, solution).round(9)).size > 20
     assert solution.programs_solved <= 15
+
+
+@pytest.mark.parametrize(("number", "classes", "seed"), [(60, 12, 0), (100, 12, 3), (120, 8, 5)])
+def test_levels_keep_their_digits_where_prices_would_add_up(number: int, classes: int, seed: int) -> None:
+    """Many levels of jobs on many classes: with pairs that are closed, the prices of settled users were millions of times the others'."""
+    program = fo.formulate(jobs(number, classes, seed=seed), "drfh")
+    goal = leximin_of(program)
+    solution = solve_levels(program, goal, 1e-8, NEVER)
+    assert len(solution.stages) > 3
+    best = min(certify(program, polished).worst for _, polished in polishes(program, solution))
+    assert best <= 1e-9
+    other = solve_sifted(program, goal, 1e-8, NEVER)
+    if other is not None:
+        np.testing.assert_allclose(levels(program, other), levels(program, solution), rtol=1e-8)
+    answer = fo.solve(jobs(number, classes, seed=seed), "drfh", solver="highs")
+    assert answer.certificate.worst <= 1e-8
+
+
+def test_a_closed_pair_is_no_response() -> None:
+    """Jobs on eight classes: pairs that a level has closed stay so, and nobody whose cap needs a price responds with them."""
+    program = fo.formulate(jobs(120, 8, seed=0), "drfh")
+    problem = sifted_levels.LevelProblem.of(program, leximin_of(program))
+    programs = sifted_levels._SiftedPrograms(sifted_levels._SiftedProblem.of(problem), NEVER)
+    solve_levels_of = sifted_levels.solve_levels
+    course = Together(problem.members)
+    found = solve_levels_of(program, problem.per_level, sifted_levels.CappedLevels(programs, problem), course, 1e-9)
+    closed = programs.problem.closed
+    assert 0 < closed.sum() < closed.size
+    assert (found.x[problem.columns[closed]] == 0).all()
+    assert programs.problem.have(~closed).all()
 
 
 @pytest.mark.parametrize(("seed", "share"), [(0, 0.5), (1, 0.02), (2, 1.0)])
