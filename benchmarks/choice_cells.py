@@ -54,6 +54,8 @@ class Cell:
         Part of the pairs that are eligible, in expectation; everybody has one server at least. With ``places`` it is 1.
     groups : int
         Users and servers are in this many groups, and nobody may run on a server of another group.
+    draw : int
+        Which of the instances with these numbers.
     """
 
     goal: str
@@ -66,6 +68,7 @@ class Cell:
     spread: float = 0.7
     eligible: float = 1.0
     groups: int = 1
+    draw: int = 0
 
     @property
     def pairs(self) -> int:
@@ -80,11 +83,12 @@ class Cell:
         words += [f"{self.groups} groups"] * (self.groups > 1) + [f"{self.takes:.0%} of the resources"] * (self.takes < 1)
         words += _CAPPED[self.caps]
         words += ["equal weights"] * (self.spread == 0) + [f"weights over {self.spread:g} orders"] * (self.spread > 1)
+        words += [f"draw {self.draw + 1}"] * (self.draw > 0)
         return ", ".join(words)
 
     def instance(self) -> fo.Instance:
         """Draw the instance: capacities U[1, 10], demands U[0.01, 0.1], the same on every call."""
-        rng = np.random.default_rng(0)
+        rng = np.random.default_rng(self.draw)
         n, k, m = self.users, self.servers, self.resources
         capacities, demands = rng.uniform(1, 10, (k, m)), rng.uniform(0.01, 0.1, (n, m))
         taken = rng.random((n, m)) < self.takes
@@ -153,12 +157,14 @@ _SPREAD = {"spread": 6.0}
 _NETWORK = {"takes": 0.03}
 _MOST = {"eligible": 0.9}
 _EQUAL = {"spread": 0.0}
+_DRAWS = tuple({"eligible": 0.3, "draw": draw} for draw in range(3))  # much alike for a user, and none the same
 _ONE_EACH = {"caps": "parallelism"}
 _SMALL = ((10, 3, 2), (40, 10, 2))
 _MIDDLE = ((30, 100, 3), (200, 20, 3), (1000, 5, 2))
 _LARGE = ((2000, 10, 3), (1000, 50, 3), (100, 300, 2))
 _MANY_PAIRS = ((10_000, 10, 2), (2000, 50, 3), (1000, 100, 2))
 _IN_GROUPS = (((200, 20, 3), 5), ((500, 100, 2), 4), ((1000, 40, 3), 10), ((3000, 60, 3), 20))
+_MANY_SERVERS = ((500, 300, 3), (1000, 600, 3), (300, 800, 3))
 _MORE_RESOURCES = ((3000, 100, 4), (4000, 50, 5), (10_000, 20, 4))
 _POOLS = ((30, 1, 3), (1000, 1, 2), (100_000, 1, 1))
 
@@ -181,6 +187,8 @@ def grid() -> list[Cell]:
     cells += _varied(_shapes("leximin", _MIDDLE[1], (500, 100, 3), (3000, 100, 4)), _MOST)
     cells += _varied(_shapes("leximin", _MANY_PAIRS[1]), _MOST | _EQUAL, _MOST | {"spread": 3.0}, _MOST | _SPREAD)
     cells += _varied(_shapes("proportional", (500, 50, 3), _MANY_PAIRS[1]), _MOST)
+    for goal in ("leximin", "proportional", "alpha 0.5", "alpha 4"):
+        cells += _varied(_shapes(goal, *_MANY_SERVERS), *_DRAWS)
     cells += _varied(_shapes("leximin", *_MORE_RESOURCES), _PLAIN)
     cells += _varied(_shapes("proportional", _MORE_RESOURCES[1]), _PLAIN)
     cells += _varied(_shapes("divided time", _MIDDLE[1]), _MOST)
