@@ -20,11 +20,13 @@ from fairopt.program import Leximin, LimitKind, Program, Solution
 from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.levels import Together
+from fairopt.solvers.leximin.levels import solve_levels as by_levels
 from fairopt.solvers.polishing import polishes
 from fairopt.solvers.via_highs import levels as all_users
 from fairopt.solvers.via_highs import sifting as sifted_levels
 from fairopt.solvers.via_highs.engine import HiGHS
-from fairopt.solvers.via_highs.levels import solve_levels
+from fairopt.solvers.via_highs.level_problem import LevelProblem
+from fairopt.solvers.via_highs.levels import CappedLevels, solve_levels
 from fairopt.solvers.via_highs.responses import Users
 from fairopt.solvers.via_highs.settings import SETTINGS
 from fairopt.solvers.via_highs.sifting import solve_sifted, wins
@@ -185,11 +187,9 @@ def test_levels_keep_their_digits_where_prices_would_add_up(number: int, classes
 def test_a_closed_pair_is_no_response() -> None:
     """Jobs on eight classes: pairs that a level has closed stay so, and nobody whose cap needs a price responds with them."""
     program = fo.formulate(jobs(120, 8, seed=0), "drfh")
-    problem = sifted_levels.LevelProblem.of(program, leximin_of(program))
+    problem = LevelProblem.of(program, leximin_of(program))
     programs = sifted_levels._SiftedPrograms(sifted_levels._SiftedProblem.of(problem), NEVER)
-    solve_levels_of = sifted_levels.solve_levels
-    course = Together(problem.members)
-    found = solve_levels_of(program, problem.per_level, sifted_levels.CappedLevels(programs, problem), course, 1e-9)
+    found = by_levels(program, problem.per_level, CappedLevels(programs, problem), Together(problem.members), 1e-9)
     closed = programs.problem.closed
     assert 0 < closed.sum() < closed.size
     assert (found.x[problem.columns[closed]] == 0).all()
