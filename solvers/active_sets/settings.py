@@ -73,7 +73,7 @@ class UnderRules(NamedTuple):
     regular: float = 1e-12  # in the corner of the equations
     refinements: int = 3
     many_columns: float = 2.0  # times the rows: of so many columns, those without which no row is lost to rounding are eliminated
-    drowned: float = 1e12  # times what is on the diagonal of a row: a column that adds more there is not eliminated
+    drowned: float = 1e14  # times what is on the diagonal of a row: a column that adds more there is not eliminated
     pivot: float = 0.01  # part of the largest number of a column: a smaller number on the diagonal is no pivot
 
     # The end.
