@@ -167,10 +167,11 @@ def advance(
     ahead = products.mean((primal + lengths[0] * step[0]) * (dual + lengths[1] * step[1]))
     value = money if money is not None else float(xp.sum(p) + xp.sum(m)) if a is None else point.t
     corrects = demand is None or for_each_limit < STEPS.users_of_uncorrected or pairs.holds
-    power = STEPS.aim if demand is None or not corrects else STEPS.aim_of_demand
-    aim = min((ahead / mu) ** power, 1.0) * mu
-    aim = max(aim, STEPS.end * abs(value) / products.number if demand is None else demand.least)
-    along_step = 1.0 if demand is None else max(1 - aim / mu, 0.0)  # the predictor would go to 0
+    aim = min((ahead / mu) ** (STEPS.aim if demand is None or not corrects else STEPS.aim_of_demand), 1.0) * mu
+    floor = STEPS.end * abs(value) / products.number if demand is None else demand.least
+    ends_before = demand is not None and (corrects or aim < floor)  # the predictor would go to 0
+    aim = max(aim, floor)
+    along_step = max(1 - aim / mu, 0.0) if ends_before else 1.0
     wanted = products.wanted(aim, step, along_step)
     step = system.step(wanted, residuals, care)
     lengths = lengths_of(step)
