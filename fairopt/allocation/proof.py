@@ -48,7 +48,7 @@ def hidden_by_rounding(certificate: Certificate) -> str:
     if certificate.doubt <= _NEAR:
         return ""
     return (
-        "rounding hides the prices that users with little of the total worth pay: their tasks may be off by a relative "
+        "rounding hides prices by which users choose among servers: tasks may be off by a relative "
         f"{residual(certificate.doubt)} (an estimate; exact=True proves them)"
     )
 
