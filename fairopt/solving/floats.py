@@ -53,7 +53,7 @@ class InFloats:
         ------
         NoSolution
             ``known`` has the whole tasks that were found, on the rows that were given, and the engine. Also at the deadline, where what
-            was found until then is not within the tolerance.
+            was found until then is not within the tolerance; then ``known`` is empty.
         """
         posed, question = self.posed, self.question
         try:

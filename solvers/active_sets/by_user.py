@@ -23,9 +23,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
+from fairopt.instance.tolerances import TINY
 from fairopt.solvers.active_sets.settings import SETTINGS
 
-__all__ = ["Rows", "UserBlocks"]
+__all__ = ["Rows", "UserBlocks", "largest_of_each"]
 
 
 class Rows:
@@ -36,16 +37,34 @@ class Rows:
     B : sparse array
     user : int array (columns,)
         Ascending.
+    by_user : bool
+        May a step be solved user by user? That has fewer digits where rows are nearly equations.
     """
 
-    def __init__(self, B: sp.csr_array, user: IntArray) -> None:
+    def __init__(self, B: sp.csr_array, user: IntArray, by_user: bool = True) -> None:
         self.B, self.Bt = B, sp.csr_array(B.T)
-        self._user = user
+        self._user, self._by_user = user, by_user
 
     @cached_property
     def blocks(self) -> UserBlocks | None:
         """Return the blocks, None where rows that are shared are many, or blocks large."""
-        return UserBlocks.of(self.B, self.Bt, self._user)
+        return UserBlocks.of(self.B, self.Bt, self._user) if self._by_user else None
+
+    def most_added(self, F: FloatArray) -> FloatArray:
+        """Return max over rows r of B[r,column]^2 / F[r], (columns,).
+
+        Eliminating the column adds this, divided by D[column], to F[r], in parts of F[r]. An equation has no F that could be lost.
+        """
+        with np.errstate(over="ignore"):
+            added = np.where(F > 0, 1 / np.maximum(F, TINY), 0.0)[self.Bt.indices] * self.Bt.data**2
+        return largest_of_each(added, self.Bt.indptr)
+
+
+def largest_of_each(values: FloatArray, ends: IntArray) -> FloatArray:
+    """Return the largest of each stretch of values >= 0, as a sparse matrix has them by its rows; 0 of an empty one."""
+    most, some = np.zeros(ends.size - 1), ends[1:] > ends[:-1]
+    most[some] = np.maximum.reduceat(values, ends[:-1][some])
+    return most
 
 
 @dataclass(frozen=True, slots=True, eq=False)

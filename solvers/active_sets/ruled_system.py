@@ -23,7 +23,6 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from fairopt.instance import FloatArray, IntArray
-from fairopt.instance.tolerances import TINY
 from fairopt.solvers.active_sets.by_user import Rows
 from fairopt.solvers.active_sets.kkt import KKTSystem
 from fairopt.solvers.active_sets.settings import UNDER_RULES
@@ -50,7 +49,7 @@ class RuledRows:
         self.limits, self.equations, self.v = limits, equations, v
         self.by_column, self.by_equation, self.by_user = (sp.csr_array(each.T) for each in (limits, equations, v))
         self.user: IntArray = np.asarray(v.indices, np.int64)
-        self.all = Rows(sp.csr_array(sp.vstack([limits, equations, -self.by_user], format="csr")), self.user)
+        self.all = Rows(sp.csr_array(sp.vstack([limits, equations, -self.by_user], format="csr")), self.user, by_user=False)
 
 
 Form: TypeAlias = Callable[[RuledRows, FloatArray, FloatArray, Curvature], Solve]
@@ -68,8 +67,8 @@ def by_rows(rows: RuledRows, D: FloatArray, F: FloatArray, curvature: Curvature)
     equations = rows.equations.shape[0]
     of_rows = np.concatenate([F, np.zeros(equations), 1 / curvature.own])
     keep = np.ones(D.size, bool)
-    if rows.all.blocks is None and D.size > UNDER_RULES.many_columns * of_rows.size:
-        keep = _most_added(rows.all, of_rows) > UNDER_RULES.drowned * D
+    if D.size > UNDER_RULES.many_columns * of_rows.size:
+        keep = rows.all.most_added(of_rows) > UNDER_RULES.drowned * D
     system = KKTSystem.factorised(rows.all, D, of_rows, keep)
 
     def solve(columns: FloatArray, limits: FloatArray, equal: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -78,19 +77,6 @@ def by_rows(rows: RuledRows, D: FloatArray, F: FloatArray, curvature: Curvature)
         return dy, dp, dq
 
     return solve
-
-
-def _most_added(rows: Rows, F: FloatArray) -> FloatArray:
-    """Return max over rows r of B[r,column]^2 / F[r], (columns,).
-
-    Eliminating the column adds this, divided by D[column], to F[r], in parts of F[r]. An equation has no F that could be lost.
-    """
-    entries = rows.Bt
-    most, some = np.zeros(entries.shape[0]), entries.indptr[1:] > entries.indptr[:-1]
-    with np.errstate(over="ignore"):
-        added = np.where(F > 0, 1 / np.maximum(F, TINY), 0.0)[entries.indices] * entries.data**2
-    most[some] = np.maximum.reduceat(added, entries.indptr[:-1][some])
-    return most
 
 
 def whole(rows: RuledRows, D: FloatArray, F: FloatArray, curvature: Curvature) -> Solve:

@@ -126,7 +126,7 @@ class Path:
         return gap
 
     def measured_anew(self, point: Point) -> float:
-        """Do the same at a point from which the path goes on: its units do not follow those of the last one."""
+        """Do the same at an earlier point, to which the path goes back: its units do not follow those of the last one."""
         self._unit = None
         return self.measured(point)
 

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.tolerances import ROUNDING, TINY
 from fairopt.program import Program
-from fairopt.solvers.active_sets.by_user import Rows
+from fairopt.solvers.active_sets.by_user import Rows, largest_of_each
 from fairopt.solvers.active_sets.kkt import KKTSystem
 from fairopt.solvers.interior_point.settings import ROWS
 from fairopt.solvers.structure.arrays import NUMPY
@@ -79,10 +79,7 @@ class RowPairs(PairLists):
 
     def largest_use(self, x: FloatArray) -> FloatArray:
         """By the entries of each row."""
-        entries, ends = self.rows_matrix.data * x[self.rows_matrix.indices], self.rows_matrix.indptr
-        most, some = np.zeros((1, self.n_servers)), ends[1:] > ends[:-1]
-        most[0, some] = np.maximum.reduceat(entries, ends[:-1][some])
-        return most
+        return largest_of_each(self.rows_matrix.data * x[self.rows_matrix.indices], self.rows_matrix.indptr)[None]
 
     def cost_of_servers(self, p: FloatArray) -> FloatArray:
         """By its transpose."""
@@ -90,24 +87,7 @@ class RowPairs(PairLists):
 
     def fullest(self, x: FloatArray) -> FloatArray:
         """Of the rows of each pair."""
-        use = self.use(x)[0]
-        ends = self._transposed.indptr
-        most = np.zeros(self.n_pairs)
-        some = ends[1:] > ends[:-1]
-        most[some] = np.maximum.reduceat(use[self._transposed.indices], ends[:-1][some])
-        return most
-
-    def drowns(self, F: FloatArray) -> FloatArray:
-        """Return max over rows r of B[r,pair]^2 / F[r], (pairs,).
-
-        Eliminating the pair adds this, divided by D[pair], to F[r], as a multiple of F[r].
-        """
-        entries = self.all_rows.Bt
-        most = np.zeros(self.n_pairs)
-        some = entries.indptr[1:] > entries.indptr[:-1]
-        with np.errstate(divide="ignore", over="ignore"):
-            most[some] = np.maximum.reduceat(entries.data**2 / F[entries.indices], entries.indptr[:-1][some])
-        return most
+        return largest_of_each(self.use(x)[0][self._transposed.indices], self._transposed.indptr)
 
     def room(self) -> FloatArray:
         """All of each pair."""
@@ -133,7 +113,7 @@ class RowSystem:
         try:
             self.D = 1 / np.maximum(of_pairs, TINY)
             if pairs.all_rows.blocks is None and keep.sum() > ROWS.many_kept * F.size:  # eliminate also those without which nothing is lost
-                keep &= pairs.drowns(F) > ROWS.drowned * self.D
+                keep &= pairs.all_rows.most_added(F) > ROWS.drowned * self.D
             self.kkt = KKTSystem.factorised(pairs.all_rows, self.D, F, keep)
         except (RuntimeError, ValueError, ArithmeticError) as error:
             raise np.linalg.LinAlgError(str(error)) from None

@@ -62,7 +62,7 @@ class StepSettings(NamedTuple):
     aim: int = 4  # the target of the products is this power of the part that the predictor leaves of them,
     aim_of_demand: int = 20  # with demands and corrections this one: benchmarks/results/choices.md
     correctors: int = 4
-    users_of_uncorrected: int = 20  # for each limit, from which on corrections with demands take longer than the steps that they save
+    users_of_uncorrected: int = 20  # for each limit, from which on steps with demands are not corrected, and aim nearer
     refinements: int = 2  # of a step near the end, half as many for the predictor; before, the next step removes the residual
     ahead: float = 0.5  # corrections look this much further than the step goes
     spread: float = 0.1  # a product further off its target than this factor is corrected
@@ -126,7 +126,7 @@ class AlphaFairSettings(NamedTuple):
     good: float = 0.03  # times the tolerance: largest error of an answer
     fair: float = 0.1  # times the tolerance: an answer with a smaller error is not looked for once more
     pairs_of_rough_answers: int = 20_000  # up to which an answer with a larger error counts: its active sets may be right
-    stalled_of_alpha_fair: int = 6  # steps without gain near the end, after which the path ends
+    stalled_of_alpha_fair: int = 6  # steps near the end that halved neither the gap nor the error, after which the path ends
     steps_of_start: int = 25  # in which demands approach utilities by more than `far` a step
     steps_away: int = 100  # in which demands came no nearer to utilities, after which the path fails
     kept_on_way: float = 0.03  # factor by which the gap falls from one kept point to the next

@@ -20,8 +20,8 @@ dv/v + e dm/m = log d(m) - log v; it satisfies the condition to the second order
 
 Users of alpha-fair goals may be orders of magnitude richer than others. Each product is then relative to the money of its own user: the
 products on the path are mu times a ``unit``. Where servers are many and much alike, the best ones of a user change while mu falls by a few
-percent. The second order of the whole predictor, which goes to mu = 0, then says nothing: that of the part of it counts that leads to the
-wanted mu.
+percent. The predictor goes to mu = 0, where its second order is wrong by far. So steps with corrections take the second order of the part
+of the predictor that leads to their target, and aim further.
 
 Points live in the arrays of `fairopt.solvers.structure.pairs`, possibly on a device.
 """

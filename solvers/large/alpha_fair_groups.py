@@ -87,10 +87,10 @@ def solve_alpha_fair(program: AllPairs, goal: AlphaFair, deadline: Deadline) -> 
     users, total = _Users(program.demands, goal.weights * program.worths ** (1 - alpha), alpha), servers.sum(axis=0)
     tasks = users.tasks(1 / total[None])
     group = finer(np.zeros(tasks.size, np.int64), users.demands * tasks[:, None] / total, SETTINGS.first_groups)
-    iterations, lost, gap = 0, 0, np.inf
+    iterations, lost, gap, part = 0, 0, np.inf, 1.0
     for round_ in range(1, SETTINGS.most_rounds_of_alpha_fair + 1):
         groups = _Groups.of(users, group, tasks)
-        last = _solved(groups, alpha, servers, deadline)
+        last = _solved(groups, alpha, servers, deadline, part)
         if last is None:  # the path did not converge: more groups are another program
             lost += 1
             if lost > SETTINGS.most_lost:
@@ -108,19 +108,21 @@ def solve_alpha_fair(program: AllPairs, goal: AlphaFair, deadline: Deadline) -> 
             answer = _of_all_users(program, group, users, last._replace(vertices=exact))
             if answer is not None:
                 return replace(answer, iterations=iterations, programs_solved=round_)
+        if not after.mixed:  # the same program comes again: its answer was too rough
+            part *= SETTINGS.less_rough
         group = after.group
         if group.max() >= min(SETTINGS.most_groups_of_alpha_fair, tasks.size // 2):
             return None
     return None
 
 
-def _solved(groups: _Groups, alpha: float, servers: FloatArray, deadline: Deadline) -> _Round | None:
-    """Return the answer to the program of groups; None if there is none."""
+def _solved(groups: _Groups, alpha: float, servers: FloatArray, deadline: Deadline, part: float) -> _Round | None:
+    """Return the answer to the program of groups, to a part of the usual tolerances; None if there is none."""
     small = Instance(servers, groups.demands, weights=groups.weights)
     program = program_of(small, AlphaFair(alpha, groups.weights))
     path, *_ = paths_of_alpha_fair(program, NUMPY)
     for rough in SETTINGS.rough:
-        solution = path.follow(program, rough, deadline, None)
+        solution = path.follow(program, part * rough, deadline, None)
         if solution is not None and solution.prices is not None:
             break
     else:

@@ -83,6 +83,8 @@ def exact_prices(pieces: Pieces, demands: FloatArray, phi: FloatArray, piece: In
         to_prices, to_amounts = _way(p[priced], of_prices), _way(amounts, of_amounts)
         length = min(1.0, SETTINGS.part_of_the_way * to_prices, to_amounts)
         p[priced] += length * of_prices
+        if not (p[priced] > 0).all():  # a price that falls to a tenth in each step ends in 0
+            return None
         amounts = amounts + length * of_amounts
         ends = np.cumsum([one.amounts.size for one in split])[:-1].astype(int)
         split = [one._replace(amounts=own) for one, own in zip(split, np.split(amounts, ends), strict=True)] if split else []

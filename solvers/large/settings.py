@@ -44,6 +44,8 @@ class Settings(NamedTuple):
         1e-3,
     )  # tolerances of a round, tried in turn: paths end four digits below, and the exact prices give the other digits
 
+    less_rough: float = 0.1  # part of them that is left after a round that found no exact answer, though its groups are fine enough
+
     # The exact end of groups (group_polish, piece_prices).
     priced: float = 1e-9  # of the largest price: a smaller one is none
     no_prices: tuple[float, ...] = (0.0, 1e-8, 1e-6)  # parts of the largest price, tried in turn: smaller prices may be 0

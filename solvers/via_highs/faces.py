@@ -58,7 +58,7 @@ def narrowed(
     x : array (pairs,)
         A point with the levels so far.
     narrower : float
-        The part of the columns, at most, that is less.
+        The largest part of the columns with which a smaller problem is made.
     """
     users, rows, rising = problem.users, problem.rows, course.rising
     pairs_left = np.bincount(users[~closed], minlength=rising.size)

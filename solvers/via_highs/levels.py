@@ -253,7 +253,10 @@ class _Guessed:
         return np.inf, None
 
     def attempt(self, guess: float, course: Course, caps: FloatArray, stages: Sequence[Stage]) -> Tried:
-        """Solve the LP. Settled users are held to all that they had: a hair less at each level is much for who pays a millionth."""
+        """Solve the LP. Settled users are held to all that they had.
+
+        Rounding takes 1e-15 of that at every level: much of what a user gains who pays a millionth of their prices.
+        """
         programs = self.programs
         programs.prepare(course, guess, caps)
         point = programs.solve(course, caps, stages)

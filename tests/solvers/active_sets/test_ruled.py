@@ -120,3 +120,19 @@ def test_at_the_deadline_the_steps_end_where_they_are() -> None:
     assert polish_ruled(program, start, Looks(0)) is None
     assert polish_along_powers(program, start, Looks(exact.iterations)) is None
     assert polish_along_powers(program, start, Looks(1000)) is not None
+
+
+@pytest.mark.parametrize("users", [40, 104])
+@pytest.mark.parametrize("alpha", [1.0, 2.0])
+def test_users_of_few_columns_have_all_digits_under_rules(users: int, alpha: float) -> None:
+    """One resource, floors and equations that depend on one another: user by user, a step near the end would miss its equations by 1e-5."""
+    rng = np.random.default_rng(3)
+    eligibility = rng.random((users, 12)) < 0.5
+    eligibility[np.arange(users), rng.integers(12, size=users)] = True
+    rules = ["x['user-8'] >= 1.5", "x['user-9'] >= 3", "x['user-1'] == 2 * x['user-2']", "x['user-2'] == 3 * x['user-3']"]
+    rules.append("x['user-1'] == 6 * x['user-3']")
+    instance = fo.Instance(rng.uniform(1, 10, (12, 1)), rng.uniform(0.01, 0.1, (users, 1)), eligibility=eligibility, rules=rules)
+    program = fo.formulate(instance, "proportional", alpha=alpha)
+    found = polish_ruled(program, Solution(np.full(program.n_pairs, 5.0 / 12)))
+    assert found is not None
+    assert certify(program, found).worst <= 1e-11

@@ -200,7 +200,7 @@ def test_servers_and_tasks_of_few_sizes_take_no_more_steps_than_others(users: in
 
 @pytest.mark.parametrize("alpha", [1.001, 2.0])
 def test_servers_that_are_much_alike_take_few_steps(alpha: float) -> None:
-    """Users change servers while the products fall by a few percent; with the second order of a whole predictor it takes 40 and 37."""
+    """Users change servers while the products fall by a few percent: with the second order of a whole predictor it takes about 40."""
     rng = np.random.default_rng(9)
     eligibility = some_servers_each(rng, 200, 120, 0.3)
     instance = fo.Instance(rng.uniform(1, 10, (120, 3)), rng.uniform(0.01, 0.1, (200, 3)), eligibility=eligibility)
@@ -208,6 +208,14 @@ def test_servers_that_are_much_alike_take_few_steps(alpha: float) -> None:
     solution = on_the_path(program)
     assert certify(program, solution).worst <= 1e-9
     assert solution.iterations <= 30
+
+
+def test_the_largest_use_of_rows() -> None:
+    """Of one pair, for each limit, where limits are rows; a row may have no pair."""
+    program = fo.formulate(clusters(9, 4, 2, seed=1, part=0.4, zeros=0.5), "proportional")
+    pairs = RowPairs(ScaledRows.of(program))
+    x = np.random.default_rng(0).uniform(0, 1, pairs.n_pairs)
+    np.testing.assert_allclose(pairs.largest_use(x)[0], (pairs.rows_matrix.toarray() * x).max(axis=1), rtol=1e-12)
 
 
 def test_pairs_need_not_all_be_eligible() -> None:

@@ -68,6 +68,9 @@ def test_sums_and_products_are_those_of_matrices(density: float, dense: float, m
     none = pairs.joined(np.zeros((pairs.n_slots, pairs.n_servers)), p)
     np.testing.assert_allclose(pairs.cost(none), C.T @ p, rtol=1e-12, atol=1e-15)
     on_server = np.arange(pairs.n_servers)[:, None] == server
+    of_servers, of_across = pairs.split(pairs.largest_use(x))
+    np.testing.assert_allclose(of_servers, (pairs.A[:, None] * x * on_server).max(axis=2), rtol=1e-12)
+    np.testing.assert_allclose(of_across, (C * x).max(axis=1), rtol=1e-12)
     H = np.einsum("rp,sp,p,ip->rsi", pairs.A, pairs.A, theta, on_server)
     with_servers = across.with_servers(theta, pairs.A, H)
     np.testing.assert_allclose(with_servers, np.einsum("kp,p,rp,ip->rki", C, theta, pairs.A, on_server), rtol=1e-12, atol=1e-15)

@@ -178,8 +178,8 @@ def test_levels_keep_their_digits_where_prices_would_add_up(number: int, classes
     best = min(certify(program, polished).worst for _, polished in polishes(program, solution))
     assert best <= 1e-9
     other = solve_sifted(program, goal, 1e-8, NEVER)
-    if other is not None:
-        np.testing.assert_allclose(levels(program, other), levels(program, solution), rtol=1e-8)
+    assert other is not None
+    np.testing.assert_allclose(levels(program, other), levels(program, solution), rtol=1e-8)
     answer = fo.solve(jobs(number, classes, seed=seed), "drfh", solver="highs")
     assert answer.certificate.worst <= 1e-8
 
