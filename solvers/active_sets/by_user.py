@@ -60,7 +60,7 @@ class Rows:
         return largest_of_each(added, self.Bt.indptr)
 
 
-def largest_of_each(values: FloatArray, ends: IntArray) -> FloatArray:
+def largest_of_each(values: FloatArray, ends: np.ndarray) -> FloatArray:
     """Return the largest of each stretch of values >= 0, as a sparse matrix has them by its rows; 0 of an empty one."""
     most, some = np.zeros(ends.size - 1), ends[1:] > ends[:-1]
     most[some] = np.maximum.reduceat(values, ends[:-1][some])
