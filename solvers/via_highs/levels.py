@@ -52,7 +52,7 @@ log = logging.getLogger(__name__)
 
 
 def solve_levels(program: Program, goal: Leximin | Equalize, tolerance: float, deadline: Deadline, narrows: bool = False) -> Solution:
-    """Return the leximin, or the equal level, by the LPs of all users, or with ``narrows`` of what earlier levels leave.
+    """Return the leximin, or the equal level, by the LPs of all users; with ``narrows``, or where caps need rows, of what is left to them.
 
     Raises
     ------
