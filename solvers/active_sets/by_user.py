@@ -25,8 +25,9 @@ import scipy.sparse as sp
 from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tolerances import TINY
 from fairopt.solvers.active_sets.settings import SETTINGS
+from fairopt.solvers.structure.across import largest_of_each
 
-__all__ = ["Rows", "UserBlocks", "largest_of_each"]
+__all__ = ["Rows", "UserBlocks"]
 
 
 class Rows:
@@ -58,13 +59,6 @@ class Rows:
         with np.errstate(over="ignore"):
             added = np.where(F > 0, 1 / np.maximum(F, TINY), 0.0)[self.Bt.indices] * self.Bt.data**2
         return largest_of_each(added, self.Bt.indptr)
-
-
-def largest_of_each(values: FloatArray, ends: np.ndarray) -> FloatArray:
-    """Return the largest of each stretch of values >= 0, as a sparse matrix has them by its rows; 0 of an empty one."""
-    most, some = np.zeros(ends.size - 1), ends[1:] > ends[:-1]
-    most[some] = np.maximum.reduceat(values, ends[:-1][some])
-    return most
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -56,7 +56,8 @@ from fairopt.solvers.interior_point.sample_reduced import Start
 from fairopt.solvers.interior_point.sample_users import fits
 from fairopt.solvers.interior_point.settings import ALPHA_FAIR, RISING
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
-from fairopt.solvers.structure.pairs import Pairs, lay_out
+from fairopt.solvers.structure.layouts import lay_out
+from fairopt.solvers.structure.pairs import Pairs
 from fairopt.solvers.structure.scaling import ScaledProgram, obstacle
 
 __all__ = ["follow_with_total", "solve_alpha_fair"]
@@ -74,7 +75,7 @@ def solve_alpha_fair(
     NoSolution
         At the deadline.
     Unsupported
-        The program does not fit into the layout of `fairopt.solvers.structure.pairs` in these arrays.
+        The program does not fit into a layout of `fairopt.solvers.structure.layouts` in these arrays.
     """
     if not program.scaled().n_columns:
         return nothing_to_solve(program)

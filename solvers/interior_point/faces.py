@@ -23,7 +23,8 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.solvers.interior_point.path import Face, LevelCertificate, LevelPath
 from fairopt.solvers.leximin.levels import Course
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
-from fairopt.solvers.structure.pairs import Pairs, lay_out
+from fairopt.solvers.structure.layouts import lay_out
+from fairopt.solvers.structure.pairs import Pairs
 from fairopt.solvers.structure.scaling import ScaledProgram
 
 __all__ = ["Faces"]

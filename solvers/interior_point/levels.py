@@ -20,7 +20,7 @@ from fairopt.solvers.interior_point.path import LevelCertificate, LevelPath, Lev
 from fairopt.solvers.leximin.levels import Course, NotConverged, Proof, Step, Together, settle_below
 from fairopt.solvers.leximin.levels import solve_levels as by_levels
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
-from fairopt.solvers.structure.pairs import lay_out
+from fairopt.solvers.structure.layouts import lay_out
 from fairopt.solvers.structure.scaling import ScaledProgram
 
 __all__ = ["caps_on_the_way", "proof_of", "solve_levels", "unit_of_levels"]
@@ -38,7 +38,7 @@ def solve_levels(
     NoSolution
         At the deadline.
     Unsupported
-        The program does not fit into the layout of `fairopt.solvers.structure.pairs` in these arrays.
+        The program does not fit into a layout of `fairopt.solvers.structure.layouts` in these arrays.
     """
     scaled = ScaledProgram.of(program)
     if not scaled.n_pairs:

@@ -15,12 +15,14 @@ import scipy.sparse as sp
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.tolerances import ROUNDING, TINY
 from fairopt.program import Program
-from fairopt.solvers.active_sets.by_user import Rows, largest_of_each
+from fairopt.solvers.active_sets.by_user import Rows
 from fairopt.solvers.active_sets.kkt import KKTSystem
 from fairopt.solvers.interior_point.settings import ROWS
+from fairopt.solvers.structure.across import largest_of_each
 from fairopt.solvers.structure.arrays import NUMPY
+from fairopt.solvers.structure.layouts import PairLists
 from fairopt.solvers.structure.newton import Residuals
-from fairopt.solvers.structure.pairs import PairLists, Pairs
+from fairopt.solvers.structure.pairs import Pairs
 from fairopt.solvers.structure.scaling import ScaledProgram, task_rows
 
 __all__ = ["RowPairs", "RowSystem", "ScaledRows"]

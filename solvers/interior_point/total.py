@@ -20,7 +20,8 @@ from fairopt.solvers.backend import Deadline, nothing_to_solve
 from fairopt.solvers.interior_point.settings import STEPS, TOTALS
 from fairopt.solvers.interior_point.steps import Point, advance, part_of_the_way
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
-from fairopt.solvers.structure.pairs import Pairs, lay_out
+from fairopt.solvers.structure.layouts import lay_out
+from fairopt.solvers.structure.pairs import Pairs
 from fairopt.solvers.structure.scaling import ScaledProgram
 
 __all__ = ["solve_total"]
@@ -36,7 +37,7 @@ def solve_total(program: Program, tolerance: float, deadline: Deadline, arrays: 
     NoSolution
         At the deadline.
     Unsupported
-        The program does not fit into the layout of `fairopt.solvers.structure.pairs` in these arrays.
+        The program does not fit into a layout of `fairopt.solvers.structure.layouts` in these arrays.
     """
     scaled = ScaledProgram.of(program)
     if not scaled.n_pairs:

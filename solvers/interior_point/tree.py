@@ -58,7 +58,7 @@ def solve_filling(program: Program, goal: TreeFilling, tolerance: float, deadlin
     NoSolution
         At the deadline.
     Unsupported
-        Where it has an `obstacle_of_tree`, or no place in the layout of ``structure.pairs`` in these arrays.
+        Where it has an `obstacle_of_tree`, or no place in a layout of ``structure.layouts`` in these arrays.
     """
     blocked = obstacle_of_tree(program, goal)
     if blocked:

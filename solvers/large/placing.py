@@ -21,7 +21,7 @@ from fairopt.solvers.interior_point.steps import Point
 from fairopt.solvers.large.settings import SETTINGS
 from fairopt.solvers.leximin.levels import Course
 from fairopt.solvers.structure.arrays import NUMPY
-from fairopt.solvers.structure.pairs import lay_out
+from fairopt.solvers.structure.layouts import lay_out
 from fairopt.solvers.structure.scaling import ScaledProgram
 
 __all__ = ["Placed", "place"]

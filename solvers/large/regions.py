@@ -39,7 +39,8 @@ from fairopt.solvers.large.placing import place
 from fairopt.solvers.large.settings import SETTINGS
 from fairopt.solvers.leximin.levels import Course, NotConverged, Step, Together, exactly, raise_levels, settle_below
 from fairopt.solvers.structure.arrays import NUMPY
-from fairopt.solvers.structure.pairs import Pairs, lay_out
+from fairopt.solvers.structure.layouts import lay_out
+from fairopt.solvers.structure.pairs import Pairs
 from fairopt.solvers.structure.scaling import ScaledProgram
 
 __all__ = ["Region", "regions_of", "solve_in_regions"]

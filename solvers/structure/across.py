@@ -21,7 +21,7 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.solvers.structure.scaling import ScaledProgram
 from fairopt.solvers.structure.settings import SETTINGS
 
-__all__ = ["Across"]
+__all__ = ["Across", "largest_of_each"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +83,7 @@ class Across:
 
     def largest_use(self, x: FloatArray) -> FloatArray:
         """Return the largest part of each row that one pair of x uses, (rows across,)."""
-        return _largest(self.matrix.data * x[self.matrix.indices], self.matrix.indptr)
+        return largest_of_each(self.matrix.data * x[self.matrix.indices], self.matrix.indptr)
 
     def price_of_servers(self, p: FloatArray) -> FloatArray:
         """Return G'p, (slots, servers), for prices of rows across servers."""
@@ -95,15 +95,15 @@ class Across:
 
     def largest_of_rows(self, values: FloatArray) -> FloatArray:
         """Return the largest value of the pairs of each row; 0 of a row without pairs, (rows across,)."""
-        return _largest(values[self.matrix.indices], self.matrix.indptr)
+        return largest_of_each(values[self.matrix.indices], self.matrix.indptr)
 
     def largest_of_pairs(self, values: FloatArray) -> FloatArray:
         """Return the largest value of the rows of each pair, (pairs,); 0 of a pair without rows."""
-        return _largest(values[self.transposed.indices], self.transposed.indptr)
+        return largest_of_each(values[self.transposed.indices], self.transposed.indptr)
 
     def largest_need(self, bounds: FloatArray) -> FloatArray:
         """Return the largest part of a row with such bounds that each pair takes at 1, (pairs,)."""
-        return _largest(self.transposed.data / bounds[self.transposed.indices], self.transposed.indptr)
+        return largest_of_each(self.transposed.data / bounds[self.transposed.indices], self.transposed.indptr)
 
     # Products --------------------------------------------------------------------------------------------------------------------
 
@@ -146,8 +146,8 @@ class Across:
         return sums.reshape(self.free.size, width)
 
 
-def _largest(values: FloatArray, ends: np.ndarray) -> FloatArray:
-    """Return the largest of each stretch of values >= 0, 0 of an empty one."""
+def largest_of_each(values: FloatArray, ends: np.ndarray) -> FloatArray:
+    """Return the largest of each stretch of values >= 0, as a sparse matrix has them by its rows; 0 of an empty one."""
     most = np.zeros(ends.size - 1)
     some = ends[1:] > ends[:-1]
     most[some] = np.maximum.reduceat(values, ends[:-1][some])

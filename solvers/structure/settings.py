@@ -13,7 +13,7 @@ __all__ = ["SETTINGS", "Settings"]
 class Settings(NamedTuple):
     """What the layouts and the Newton system decide by numbers."""
 
-    # Layouts (pairs).
+    # Layouts (layouts).
     table: float = 0.8  # part of all pairs from which on a table is faster than lists
     least_table: float = 0.05  # part of all pairs from which on a table on a device is not too empty
     sparse: float = 0.02  # part of all pairs below which products of sparse matrices are faster than dense ones

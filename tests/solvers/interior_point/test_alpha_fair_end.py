@@ -12,7 +12,7 @@ from fairopt.solvers.interior_point.alpha_fair_end import best_end, error_of
 from fairopt.solvers.interior_point.alpha_fair_worths import Worths
 from fairopt.solvers.interior_point.steps import Point
 from fairopt.solvers.structure.arrays import NUMPY
-from fairopt.solvers.structure.pairs import lay_out
+from fairopt.solvers.structure.layouts import lay_out
 from fairopt.solvers.structure.scaling import ScaledProgram
 
 WEIGHTS = np.array([1.0, 3.0])

@@ -29,8 +29,9 @@ from fairopt.solvers.interior_point.path import LevelPath, solve_level
 from fairopt.solvers.interior_point.steps import Point, advance, length_with_cuts, part_of_the_way
 from fairopt.solvers.interior_point.total import solve_total
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
+from fairopt.solvers.structure.layouts import PairLists, PairTable
 from fairopt.solvers.structure.newton import NewtonSystem, Residuals
-from fairopt.solvers.structure.pairs import PairLists, Pairs, PairTable
+from fairopt.solvers.structure.pairs import Pairs
 from fairopt.solvers.structure.scaling import ScaledProgram
 from fairopt.solvers.via_highs.engine import HiGHS
 from fairopt.solving.policy import find

@@ -13,7 +13,7 @@ from fairopt.solvers.interior_point.faces import Faces
 from fairopt.solvers.interior_point.path import LevelPath, LevelResult, scaled_course, solve_level
 from fairopt.solvers.leximin.levels import Course
 from fairopt.solvers.structure.arrays import NUMPY
-from fairopt.solvers.structure.pairs import lay_out
+from fairopt.solvers.structure.layouts import lay_out
 from fairopt.solvers.structure.scaling import ScaledProgram
 
 

@@ -23,7 +23,8 @@ from fairopt.solvers.interior_point.alpha_fair_worths import Worths
 from fairopt.solvers.interior_point.settings import ALPHA_FAIR, CENTRING, RISING
 from fairopt.solvers.interior_point.steps import Point
 from fairopt.solvers.structure.arrays import NUMPY
-from fairopt.solvers.structure.pairs import Pairs, lay_out
+from fairopt.solvers.structure.layouts import lay_out
+from fairopt.solvers.structure.pairs import Pairs
 from fairopt.solvers.structure.scaling import ScaledProgram
 
 ERROR = 1e-9

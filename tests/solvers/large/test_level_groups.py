@@ -22,7 +22,7 @@ from fairopt.solvers.large.regions import solve_in_regions
 from fairopt.solvers.large.settings import SETTINGS
 from fairopt.solvers.leximin.levels import Course, settle_below
 from fairopt.solvers.structure.arrays import NUMPY
-from fairopt.solvers.structure.pairs import lay_out
+from fairopt.solvers.structure.layouts import lay_out
 from fairopt.solvers.structure.scaling import ScaledProgram
 
 NEVER = Deadline(None)

@@ -7,7 +7,7 @@ import pytest
 
 import fairopt as fo
 from fairopt.solvers.structure.arrays import NUMPY
-from fairopt.solvers.structure.pairs import lay_out
+from fairopt.solvers.structure.layouts import lay_out
 from fairopt.solvers.structure.scaling import ScaledProgram, obstacle
 from fairopt.solvers.structure.settings import SETTINGS
 

@@ -10,7 +10,7 @@ from fairopt.solvers.structure.across import Across
 from fairopt.solvers.structure.arrays import NUMPY
 from fairopt.solvers.structure.border import Border
 from fairopt.solvers.structure.combinations import combinations
-from fairopt.solvers.structure.pairs import lay_out
+from fairopt.solvers.structure.layouts import lay_out
 from fairopt.solvers.structure.scaling import ScaledProgram
 
 

@@ -7,8 +7,9 @@ import pytest
 
 import fairopt as fo
 from fairopt.solvers.structure.arrays import NUMPY
+from fairopt.solvers.structure.layouts import PairLists, PairTable
 from fairopt.solvers.structure.newton import NewtonSystem, Residuals
-from fairopt.solvers.structure.pairs import PairLists, Pairs, PairTable
+from fairopt.solvers.structure.pairs import Pairs
 from fairopt.solvers.structure.scaling import ScaledProgram
 
 

@@ -19,7 +19,7 @@ from fairopt.solvers.interior_point import paths
 from fairopt.solvers.interior_point.levels import solve_levels
 from fairopt.solvers.interior_point.total import solve_total
 from fairopt.solvers.structure.arrays import NUMPY, Arrays, array_namespace, is_out_of_memory
-from fairopt.solvers.structure.pairs import PairLists, PairTable, lay_out
+from fairopt.solvers.structure.layouts import PairLists, PairTable, lay_out
 from fairopt.solvers.structure.scaling import ScaledProgram
 
 NEVER = Deadline(None)

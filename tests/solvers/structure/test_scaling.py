@@ -8,7 +8,8 @@ import pytest
 import fairopt as fo
 from fairopt.program import LimitKind
 from fairopt.solvers.structure.arrays import NUMPY
-from fairopt.solvers.structure.pairs import PairLists, Pairs, PairTable
+from fairopt.solvers.structure.layouts import PairLists, PairTable
+from fairopt.solvers.structure.pairs import Pairs
 from fairopt.solvers.structure.scaling import ScaledProgram, obstacle
 from fairopt.solvers.structure.server_blocks import ServerBlocks
 

@@ -14,7 +14,7 @@ from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point.levels import solve_levels
 from fairopt.solvers.structure import user_blocks
 from fairopt.solvers.structure.arrays import NUMPY
-from fairopt.solvers.structure.pairs import PairLists
+from fairopt.solvers.structure.layouts import PairLists
 from fairopt.solvers.structure.scaling import ScaledProgram
 from fairopt.solvers.structure.settings import SETTINGS
 from fairopt.solvers.structure.user_blocks import ColumnOrder, UserBlocks, same_servers

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from unittest import mock
 
 import numpy as np
@@ -21,6 +23,20 @@ from fairopt.solvers.via_highs.levels import solve_levels
 from fairopt.solvers.via_highs.settings import SETTINGS
 
 
+@contextmanager
+def sizes_of_smaller_programs() -> Iterator[list[int]]:
+    """Note how many columns each smaller program has."""
+    sizes: list[int] = []
+
+    def kept(*arguments: object) -> LevelProblem | None:
+        found = narrowed(*arguments)  # type: ignore[arg-type]
+        sizes.extend([] if found is None else [found.columns.size])
+        return found
+
+    with mock.patch.object(level_programs, "narrowed", kept):
+        yield sizes
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_smaller_programs_have_the_same_levels(seed: int) -> None:
     """Random networks, weighted, some flows with wanted rates: users with caps of their own that need no row."""
@@ -31,14 +47,7 @@ def test_smaller_programs_have_the_same_levels(seed: int) -> None:
     program = fo.formulate(network, "max-min")
     goal = program.goal
     assert isinstance(goal, Leximin)
-    sizes: list[int] = []
-
-    def kept(*arguments: object) -> LevelProblem | None:
-        found = narrowed(*arguments)  # type: ignore[arg-type]
-        sizes.extend([] if found is None else [found.columns.size])
-        return found
-
-    with mock.patch.object(level_programs, "narrowed", kept):
+    with sizes_of_smaller_programs() as sizes:
         smaller = solve_levels(program, goal, 1e-8, Deadline(None), narrows=True)
     everything = solve_levels(program, goal, 1e-8, Deadline(None))
     assert program.per_user(smaller.x) == pytest.approx(program.per_user(everything.x), rel=1e-9)
@@ -56,14 +65,7 @@ def test_programs_with_caps_become_smaller() -> None:
     program = fo.formulate(instance, "drfh")
     goal = program.goal
     assert isinstance(goal, Leximin)
-    sizes: list[int] = []
-
-    def kept(*arguments: object) -> LevelProblem | None:
-        found = narrowed(*arguments)  # type: ignore[arg-type]
-        sizes.extend([] if found is None else [found.columns.size])
-        return found
-
-    with mock.patch.object(level_programs, "narrowed", kept):
+    with sizes_of_smaller_programs() as sizes:
         solution = solve_levels(program, goal, 1e-8, Deadline(None))
     assert min(certify(program, polished).worst for _, polished in polishes(program, solution)) <= 1e-8
     assert len(sizes) > 1
