@@ -19,9 +19,10 @@ stand in them. A trade-off has one more unknown, kappa, and one more equation. N
 and then U is rounded, (2) is solved in rationals, and x is rounded down. Since all coefficients of limits are >= 0, x is feasible
 exactly. Under rules x is not rounded: it solves (2).
 
-Prices that are not unique are made so: of the prices >= 0 that solve (1), a vertex. Where a price or a part of x turns out negative, or a
-pair is worth more than it costs, or a limit overflows, the sets are corrected. Equal numbers are no difficulty; where demands or capacities
-differ by a part of 10^-12, none of the sets may have a solution, and the answer is refused.
+Prices that are not unique are made so: of the prices >= 0 that solve (1) and at which no pair is worth more than it costs, a vertex. Where
+a price or a part of x turns out negative, or a pair is worth more than it costs, or a limit overflows, the sets are corrected. Equal
+numbers are no difficulty; where demands or capacities differ by a part of 10^-12, none of the sets may have a solution, and the answer is
+refused.
 
 Nothing is proved here. How far from the optimum this allocation can be at most, `fairopt.certificate.enclosure` finds out from the
 allocation and the prices alone.
@@ -200,6 +201,7 @@ def _try(
     reduced = reduced_conditions(goal, tied, priced, prices, start)
     if reduced is None:
         return None
+    tied = reduced.tied
     solved = newton(goal, reduced, start)
     if solved is None:
         return None

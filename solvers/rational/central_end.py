@@ -9,8 +9,13 @@ With tasks x, slack s, prices p, reduced costs z, utilities U and marginal worth
     A x + s = b,    V x = U,    A'p - V'm = z,    log m + alpha log U = log phi,    x z = mu unit,    s p = mu unit,    mu -> 0.
 
 Newton's method begins near the floats. The unit of a product x z is what the user of the pair pays; that of s p is the least that a user of
-the limit pays. A step keeps all values positive, and mu falls after each step that is not cut short. At the end, of the two factors of a
-product the relatively larger one counts as positive. A step eliminates pairs and users; a system of the limits is left.
+the limit pays. A step eliminates pairs and users; a system of the limits is left. At the end, of the two factors of a product the larger
+one, in its own unit, counts as positive.
+
+*Positive values.* A step that Newton's method takes far would leave values negative. Were all changes cut to one part, the smallest of the
+values would decide how far everything else may go, and points far from the path would creep. So each value is changed on its own: one that
+would fall by the part c of itself, near 1 or above, is divided by 1 + c. The factor of a product that grows by c leaves the product as it
+is then, and the linear equations are solved again by later steps. mu falls after each step that was taken as it is.
 """
 
 from __future__ import annotations
@@ -113,11 +118,11 @@ class _Path:
             step = self._newton()
             if step is None:
                 return False
-            length = self._take(step)
-            if length == 1.0 and self.mu <= last:
+            moved = self._take(step)
+            if moved <= PATH.whole and self.mu <= last:
                 return True
-            if length > PATH.middling:
-                self.mu = _larger(self.mu * (PATH.fast if length > PATH.long else PATH.slow), last)
+            if moved <= PATH.whole:
+                self.mu = _larger(self.mu * (PATH.fast if moved <= PATH.central else PATH.slow), last)
         return False
 
     def sets(self) -> Sets:
@@ -172,16 +177,19 @@ class _Path:
         return _Step(dx, dz, ds, dp, dU, dm)
 
     def _take(self, step: _Step) -> float:
-        """Go a step, or the part of it that leaves every value positive; return the part."""
+        """Go a step, as far as every value stays positive; return the largest change that it would be, in parts of a value."""
         both = ((self.x, step.x), (self.z, step.z), (self.s, step.s), (self.p, step.p), (self.U, step.U), (self.m, step.m))
-        fastest = max(
-            (float(-change / value) for values, changes in both for value, change in zip(values, changes, strict=True)), default=0.0
-        )
-        length = min(1.0, PATH.to_the_boundary / fastest) if fastest > 0 else 1.0
-        part = arb(length)
+        most = 0.0
         for values, changes in both:
-            values[:] = [(value + part * change).mid() for value, change in zip(values, changes, strict=True)]
-        return length
+            for k, (value, change) in enumerate(zip(values, changes, strict=True)):
+                part = float(change / value)
+                most = max(most, abs(part))
+                values[k] = (value + change if -PATH.whole <= part <= PATH.furthest else value * _factor(part)).mid()
+        if self.alpha >= 1:  # of m and U, the one that hardly changes follows from the other
+            self.U = [((phi / m).log() / self.alpha).exp().mid() for phi, m in zip(self.phi, self.m, strict=True)]
+        else:
+            self.m = [(phi * (-self.alpha * U.log()).exp()).mid() for phi, U in zip(self.phi, self.U, strict=True)]
+        return most
 
     def _per_user(self, x: Sequence[arb]) -> list[arb]:
         level = [_ZERO] * self.n_users
@@ -201,6 +209,13 @@ class _Path:
 
 
 _ZERO = arb(0)
+
+
+def _factor(part: float) -> float:
+    """Return the factor of a value that would change by a part of itself beyond what a step may change it by as it is."""
+    if part > 0:
+        return PATH.furthest
+    return max(min(1 - PATH.whole, 1 / (1 - part)), 1 / PATH.furthest)
 
 
 def _solved(S: list[dict[int, arb]], right: Sequence[arb]) -> list[arb] | None:

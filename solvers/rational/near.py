@@ -17,7 +17,7 @@ All of it is elimination in sparse rows: the systems of active sets are forests 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -142,7 +142,7 @@ class Tableau:
             z[pivot] = b - sum((a * z[j] for j, a in row.items() if z[j] != 0), fmpq(0))
         return z
 
-    def vertex(self, z: list[fmpq], columns: Sequence[int] | None = None, within: int | None = None) -> list[fmpq]:
+    def vertex(self, z: list[fmpq], columns: Sequence[int] | None = None, any_sign: Container[int] = ()) -> list[fmpq]:
         """Return a vertex of {z >= 0}, reached from a point in it by pivots. The tableau is changed.
 
         Parameters
@@ -151,8 +151,8 @@ class Tableau:
             A solution of the equations, >= 0.
         columns : sequence, optional
             The free columns that are moved to 0; default: all of them.
-        within : int, optional
-            Only columns below this one need to stay >= 0; default: all of them.
+        any_sign : container of columns
+            That need not stay >= 0.
         """
         z = list(z)
         for free in self.free if columns is None else columns:
@@ -161,7 +161,7 @@ class Tableau:
             steps = []  # lowering the free column by t raises the pivot of each row by a t
             for k, row in enumerate(self.rows):
                 a = row.get(free)
-                if a is not None and a < 0 and (within is None or self.pivots[k] < within):
+                if a is not None and a < 0 and self.pivots[k] not in any_sign:
                     steps.append((max(z[self.pivots[k]], fmpq(0)) / -a, k))
             least, leaving = min(steps, default=(z[free], -1))
             step = min(least, z[free])

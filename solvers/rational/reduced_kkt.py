@@ -27,8 +27,12 @@ __all__ = ["Reduced", "newton", "reduced_conditions", "utilities_at", "worth_and
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """The solutions of (1): price[j] = sum over k of P[j][k] c[k], z[n] = sum of Z[n][k] c[k]; c[k] is the z of user ``users[k]``."""
+    """The solutions of (1) for the ``tied`` pairs: price[j] = sum over k of P[j][k] c[k], z[n] = sum of Z[n][k] c[k].
 
+    c[k] is the z of user ``users[k]``.
+    """
+
+    tied: frozenset[int]
     P: dict[int, dict[int, fmpq]]
     Z: list[dict[int, fmpq]]
     users: list[int]
@@ -55,12 +59,9 @@ def reduced_conditions(
     order = [2.0 + place for place in _places(money)] + [1.0 + place for place in _places(marginal_worth(goal, utility)[0])]
     tableau = Tableau.of(rows, [fmpq(0)] * len(rows), order)
     assert tableau is not None
-    dependent = [j for j in tableau.free if j < len(limits)]
-    if dependent:  # prices are not unique: a vertex of them
+    if any(j < len(limits) for j in tableau.free):
         near = [midpoint(prices[j]) for j in limits] + [midpoint(value) for value in marginal_worth(goal, utility)[0]]
-        tableau.vertex(tableau.completed(near), dependent, within=len(limits))
-        dependent = [j for j in tableau.free if j < len(limits)]
-        return reduced_conditions(goal, tied, priced - {limits[j] for j in dependent}, prices, utility)
+        return reduced_conditions(goal, *_at_vertex(goal, tableau, tied, limits, near), prices, utility)
     free = [j - len(limits) for j in tableau.free]
     number = {n: k for k, n in enumerate(free)}
     P: dict[int, dict[int, fmpq]] = {}
@@ -79,7 +80,37 @@ def reduced_conditions(
     for j, row in P.items():
         for k, a in row.items():
             right[k] += a * goal.bounds[j]
-    return Reduced(P, Z, free, right)
+    return Reduced(tied, P, Z, free, right)
+
+
+def _at_vertex(
+    goal: Enclosing, tableau: Tableau, tied: frozenset[int], limits: list[int], near: list[fmpq]
+) -> tuple[frozenset[int], frozenset[int]]:
+    """Return the sets at a vertex of the prices >= 0 that solve (1) and at which no pair is worth more than it costs.
+
+    A price that is 0 there leaves the priced limits, and a pair whose cost is its worth joins the tied ones. The worths z stay as they are.
+    Columns of the tableau are the prices, the worths, and beyond them what each pair that is not tied costs more than it is worth.
+    """
+    worths = range(len(limits), len(near))
+    dependent = [j for j in tableau.free if j < len(limits)]
+    of_pivot = dict(zip(tableau.pivots, tableau.rows, strict=True))
+    moving = [j for j in range(len(limits)) if j in dependent or not of_pivot[j].keys().isdisjoint(dependent)]
+    others = sorted({p for j in moving for p in goal.limits[limits[j]]} - tied)
+    for k, p in enumerate(others, len(near)):
+        dearer = {j: goal.limits[limit][p] for j, limit in enumerate(limits) if p in goal.limits[limit]}
+        dearer[worths.start + goal.user[p]] = -goal.worth[p]
+        row: dict[int, fmpq] = {}
+        for column, value in dearer.items():
+            for free, a in of_pivot.get(column, {column: fmpq(-1)}).items():
+                row[free] = row.get(free, fmpq(0)) + value * a
+        tableau.rows.append({free: a for free, a in row.items() if a != 0})
+        tableau.right.append(fmpq(0))
+        tableau.pivots.append(k)
+        tableau.near_to.append(0.0)
+    tableau.vertex(tableau.completed([*near, *[fmpq(0)] * len(others)]), dependent, worths)
+    at_0 = set(tableau.free)
+    joining = {p for k, p in enumerate(others, len(near)) if k in at_0}
+    return tied | joining, frozenset(limit for j, limit in enumerate(limits) if j not in at_0)
 
 
 def _places(values: Sequence[arb]) -> list[float]:

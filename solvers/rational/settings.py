@@ -59,11 +59,11 @@ class PathSettings(NamedTuple):
     first_mu: float = 1e-6  # relative product of the first point
     inside: float = 0.999  # part of the limits that the first point fills
     steps: int = 200  # from one of these points to the next
-    to_the_boundary: float = 0.99  # part of the way to where a value would be 0
-    long: float = 0.9  # a longer step lets mu fall fast,
-    middling: float = 0.5  # and one longer than this slowly
-    fast: float = 1e-3  # factor of mu
-    slow: float = 0.05
+    whole: float = 0.99  # part of itself by which a value may fall in a step that is taken as it is; then mu falls,
+    central: float = 0.05  # and faster after a step in which no value changes by more than this
+    furthest: float = 1e3  # factor by which a step changes a value at most
+    fast: float = 1e-6  # factor of mu
+    slow: float = 1e-3
 
 
 SETTINGS = Settings()

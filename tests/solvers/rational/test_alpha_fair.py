@@ -126,6 +126,28 @@ def test_at_the_deadline() -> None:
         points_near(program, near, 40, Deadline(0.0))
 
 
+@pytest.mark.parametrize("alpha", [1, 2, 3, 5, 10])
+def test_more_priced_limits_than_the_optimum_needs(alpha: int) -> None:
+    """Two users who are each stopped by their servers at once: the prices are not unique, and only some of them keep pairs away."""
+    jobs = Instance(np.full((3, 1), 6), np.ones((2, 1)), rates=[[1, 2, 6], [7, 5, 1]], tasks=[18, 18], parallelism=[1, 1])
+    answer = solve(jobs, "proportional", alpha=alpha, exact=True)
+    assert answer.certificate.exact
+    assert answer.tasks_per_user.tolist() == [6, 7]
+
+
+@pytest.mark.parametrize("seed", [0, 2, 5])
+def test_users_whose_payments_are_far_apart(seed: int) -> None:
+    """Jobs with few tasks and with many, from floats that are wrong in all digits: the path in many digits leads to the optimum."""
+    draw = np.random.default_rng(seed)
+    rates = np.linspace(1, 6, 8) * draw.lognormal(0, 0.5, (10, 8)) * draw.lognormal(0, 1, (10, 1)) * (draw.random((10, 8)) < 0.5)
+    rates[np.arange(10), draw.integers(8, size=10)] = 2.0
+    tasks = np.where(draw.random(10) < 0.3, np.inf, rates.max(axis=1) * draw.uniform(0.1, 1, 10))
+    jobs = Instance(np.ones((8, 1)), np.ones((10, 1)), rates=rates, tasks=tasks, parallelism=np.ones(10))
+    program, wrong = in_fractions(jobs, alpha=20), np.random.default_rng(seed)
+    x = program.program.largest() * 10 ** -wrong.uniform(1, 14, program.n_pairs)
+    assert radius_near(program, Solution(x, prices=10 ** -wrong.uniform(0, 20, program.bounds.size))) < Fraction(1, 10**30)
+
+
 def test_what_can_hold_nothing_is_left_out() -> None:
     """A user without tasks, and a server without capacity."""
     instance = Instance([[4, 4], [2, 0]], [[1, 0], [1, 1], [2, 1]], tasks=[np.inf, 0, np.inf])

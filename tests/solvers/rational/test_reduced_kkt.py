@@ -36,6 +36,23 @@ def test_prices_that_are_not_unique() -> None:
     assert len(reduced.P) == 1
 
 
+def test_prices_between_which_a_pair_is_worth_its_cost() -> None:
+    """Two limits hold user 0, and the price of one alone keeps user 1 away: it falls to what user 1 is worth, not to 0.
+
+    User 0 pays 1 = p0 + p1, user 1 pays p2 = 0.2 elsewhere, and would use limit 0 if p0 < 0.2.
+    """
+    limits = [{0: fmpq(1), 1: fmpq(1)}, {0: fmpq(1)}, {2: fmpq(1)}]
+    goal = Enclosing([0, 1, 1], [fmpq(1)] * 3, limits, [fmpq(1), fmpq(1), fmpq(5)], [fmpq(1)] * 2, fmpq(1), fmpq(0))
+    utility = [arb(1), arb(5)]
+    reduced = reduced_conditions(goal, frozenset({0, 2}), frozenset({0, 1, 2}), [arb("0.3"), arb("0.7"), arb("0.2")], utility)
+    assert reduced is not None
+    assert reduced.tied == {0, 1, 2}
+    solved = newton(goal, reduced, utility)
+    assert solved is not None
+    _, prices = worth_and_prices(reduced, solved[0])
+    assert {j: float(price) for j, price in prices.items()} == pytest.approx({0: 0.2, 1: 0.8, 2: 0.2})
+
+
 def test_worth_and_kappa() -> None:
     """phi U^-beta + kappa with kappa = e / (1 - e) sum phi U^(1 - beta) / sum U, by hand."""
     goal = Enclosing([0, 1], [fmpq(1)] * 2, [], [], [fmpq(1), fmpq(2)], fmpq(2), fmpq(1, 2))
