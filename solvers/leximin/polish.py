@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.instance.tolerances import FITS
+from fairopt.instance.tolerances import FITS, ROUNDING
 from fairopt.program import Program, Solution, Stage
 from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.leximin.least_change import LeastChange, change_of_least
@@ -92,14 +92,16 @@ def _on_levels(
     level_of = np.zeros(told.size, np.int64)  # of each stage; those that rounding tells apart are one level
     level_of[order] = np.append(0, np.cumsum(np.diff(told[order]) > same * told[order][1:]))
     values = told[order][np.flatnonzero(np.diff(level_of[order], prepend=-1))]
-    stage = np.full(levels.size, -1)  # the level of each user; who is in none, at a limit of its own, keeps what it has
+    stage = np.full(levels.size, -1)  # the level of each user; who is in none is at its cap, or keeps what it has
     for k, each in enumerate(solution.stages):
         stage[each.users] = level_of[k]
+
+    at_caps, used = _at_caps(program, levels, stage, used)
 
     # Every row in parts of its right-hand side: A x / b = 1, then U / (phi t) = t' for users of a level, 1 for the others.
     takes_part = levels > 0 if rising is None else (levels > 0) & ~rising
     pairs, rows, users = np.flatnonzero(used & takes_part[program.pair_users]), np.flatnonzero(full), np.flatnonzero(takes_part)
-    aim = (np.where(stage >= 0, values[stage], levels) if delay is None else _on_one_level(program, levels, stage, delay))[users]
+    aim = (np.where(stage >= 0, values[stage], at_caps) if delay is None else _on_one_level(at_caps, levels, stage, delay))[users]
     limits = program.limits.matrix[rows][:, pairs] / program.limits.bounds[rows][:, None]
     by_user = sp.csr_array((per_level[pairs], (program.pair_users[pairs], np.arange(pairs.size))), (levels.size, pairs.size))
     E = sp.csr_array(sp.vstack([limits, by_user[users] / aim[:, None]]))
@@ -125,10 +127,28 @@ def _on_levels(
     return (answer, (t * values)[level_of]) if np.isfinite(answer).all() else None
 
 
-def _on_one_level(program: Program, levels: FloatArray, stage: IntArray, delay: FloatArray) -> FloatArray:
-    """Return the z of all, (users,): who is in no stage has its cap, and those of a level come to that of its user with the largest z."""
-    cap = OwnLimits(program, program.worth).caps()[0]
-    aim = np.where((stage < 0) & np.isfinite(cap) & (levels >= cap * (1 - FITS)), cap, levels)
+def _at_caps(program: Program, levels: FloatArray, stage: IntArray, used: BoolArray) -> tuple[FloatArray, BoolArray]:
+    """Return the levels of all, (users,), with exactly its cap for each user in no stage who has nearly that; and which pairs remain used.
+
+    Caps are those over the pairs that are used: a limit of its own may stop a user on slow servers, as others have the fast ones. A user at
+    its cap has nothing on pairs that take more of it for a unit of level. Its equations contradict each other where a speck that
+    a solver left there is too small to change.
+    """
+    if (stage >= 0).all():
+        return levels, used
+    own = OwnLimits(program, program.worth)
+    cap, which = own.caps(used)
+    at_cap = (stage < 0) & np.isfinite(cap) & (levels >= cap * (1 - FITS))
+    slower = (which[own.users[own.row]] == own.row) & at_cap[own.users[own.row]]
+    slower &= own.bounds[own.row] * own.worth < cap[own.users[own.row]] * (1 - ROUNDING)
+    used = used.copy()
+    used[own.pair[slower]] = False
+    return np.where(at_cap, cap, levels), used
+
+
+def _on_one_level(at_caps: FloatArray, levels: FloatArray, stage: IntArray, delay: FloatArray) -> FloatArray:
+    """Return the z of all, (users,): those of a level come to that of its user with the largest z."""
+    aim = at_caps.copy()
     for k in range(int(stage.max(initial=-1)) + 1):
         users = np.flatnonzero(stage == k)
         first = users[levels[users].argmax()]

@@ -109,3 +109,19 @@ def test_a_user_without_a_pair_to_move(monkeypatch: pytest.MonkeyPatch) -> None:
     stages = (Stage(0.5, np.array([0]), np.array([1.0, 0.0])), Stage(0.5, np.array([1]), np.array([0.0, 1.0])))
     solution = Solution(np.full(program.n_pairs, 0.25), stages=stages)
     assert polish(program, solution) is solution
+
+
+@pytest.mark.parametrize("seed", [0, 3, 5])
+def test_users_at_their_caps_have_no_specks_on_slower_servers(seed: int) -> None:
+    """A user who may be on some servers at once has 10^-10 of what it could have on each slower one, beside all that it may be on."""
+    draw = np.random.default_rng(seed)
+    rates = np.linspace(1, 6, 8) * draw.lognormal(0, 0.5, (30, 8)) * draw.lognormal(0, 1, (30, 1))
+    parallelism, weights = draw.choice([0.1, 0.3, 0.5, 1], 30), 10.0 ** draw.uniform(-2, 2, 30)
+    jobs = fo.Instance(np.ones((8, 1)), np.ones((30, 1)), rates=rates, parallelism=parallelism, weights=weights)
+    program = fo.formulate(jobs, "tsf")
+    solution = polish(program, HiGHS().solve(program, tolerance=1e-8, deadline=Deadline(None)))
+    at_caps = ~np.isin(program.pair_users, np.concatenate([stage.users for stage in solution.stages]))
+    specks = np.where(at_caps & (solution.x == 0), 1e-10 * program.largest(), 0.0)
+    rough = replace(solution, x=solution.x + specks)
+    assert certify(program, rough).worst > 1e-8
+    assert certify(program, polish(program, rough)).worst <= 1e-12
