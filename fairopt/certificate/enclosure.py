@@ -27,6 +27,7 @@ Source of the ball arithmetic: Johansson (2017), Arb: efficient arbitrary-precis
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -126,13 +127,23 @@ class _Point:
         return bool(gap == 0)
 
     def radius(self, digits: int) -> Fraction:
-        """Return a radius, proved in balls."""
+        """Return a radius, proved in balls.
+
+        The gap is a difference of all payments, and is compared with the least of them: where these lie apart by as many digits as are
+        asked for, balls of so many digits would prove nothing.
+        """
         before = ctx.prec
-        ctx.prec = int(3.33 * digits) + 64
+        ctx.prec = int(3.33 * (digits + self._digits_apart())) + 64
         try:
             return self._radius()
         finally:
             ctx.prec = before
+
+    def _digits_apart(self) -> float:
+        """Return by about how many orders of magnitude the most that a user pays exceeds the least."""
+        alpha = arb(self.alpha)
+        paid = [float(arb(self.weights[n]).log() + (1 - alpha) * arb(value).log()) for n, value in self.utility.items()]
+        return (max(paid) - min(paid)) / math.log(10)
 
     def _radius(self) -> Fraction:
         alpha, zero = arb(self.alpha), arb(0)

@@ -88,6 +88,13 @@ def test_the_radius_contains_a_better_point() -> None:
     assert points[0][0] > points[1][0] > points[2][0] > points[3][0]
 
 
+def test_payments_that_lie_farther_apart_than_the_digits() -> None:
+    """Two users on a small server and two on one a thousand times as large: at alpha = 30 the latter pay 10^-87 of what the former do."""
+    instance = Instance([[1], [1000]], [[1], [3], [1], [3]], eligibility=[[1, 0], [1, 0], [0, 1], [0, 1]])
+    program, point = point_of(instance, "proportional", 60, alpha=30)
+    assert proved_radius(program, point, 76) < Fraction(1, 10**25)
+
+
 def test_rational_optima_have_radius_0() -> None:
     """Section 5.5 of the BBF paper: 1/2; and a square root that is rational."""
     pool = Instance([[1, 1]], [[1, 1], [0, 1], [1, 0]], weights=[0.5, 0.3, 0.2])
