@@ -74,7 +74,7 @@ def find_total_worth(
             return replace(found, steps=steps)
         off = now - _log_kappa(problem, goal, near.x)  # increases with kappa, as m does
         log.debug("log kappa %.15g: off by %.1e", now, off)
-        last = abs(off) <= SETTINGS.rounding or (error <= SETTINGS.exact_kappa and abs(off) > 0.5 * error)
+        last = abs(off) <= np.spacing(abs(now)) or (error <= SETTINGS.exact_kappa and abs(off) > 0.5 * error)
         if abs(off) < error:
             best, error = near, abs(off)
         if last:

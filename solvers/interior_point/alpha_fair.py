@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -60,7 +60,7 @@ from fairopt.solvers.structure.layouts import lay_out
 from fairopt.solvers.structure.pairs import Pairs
 from fairopt.solvers.structure.scaling import ScaledProgram, obstacle
 
-__all__ = ["follow_with_total", "solve_alpha_fair"]
+__all__ = ["follow_with_total", "solve_alpha_fair", "solve_tradeoff"]
 
 log = logging.getLogger(__name__)
 
@@ -90,18 +90,18 @@ def solve_alpha_fair(
     return _solution(program, goal, _laid_out(program, arrays) if pairs is None else pairs, tolerance, deadline)
 
 
-def _laid_out(program: Program, arrays: Arrays) -> Pairs:
+def _laid_out(program: Program, arrays: Arrays, capped: bool = True) -> Pairs:
     """Return the pairs by server, or as rows where servers have many limits, of which most users take few, or the users are few.
 
     With n limits of a server, the blocks of servers take n^2 steps where users are eliminated, and n^3 where servers are.
     """
-    if obstacle(program):
-        return RowPairs(ScaledRows.of(program))
-    scaled = ScaledProgram.of(program)
+    if obstacle(program, at_once=True):
+        return RowPairs(ScaledRows.of(program, capped))
+    scaled = ScaledProgram.of(program, at_once=True)
     if arrays.are_numpy and scaled.n_slots >= ALPHA_FAIR.many_limits:
         eliminates_servers = scaled.n_rows <= scaled.n_slots * scaled.n_servers
         if eliminates_servers or np.count_nonzero(scaled.A) <= ALPHA_FAIR.few_entries * scaled.A.size:
-            return RowPairs(ScaledRows.of(program))
+            return RowPairs(ScaledRows.of(program, capped))
     return lay_out(scaled, arrays)
 
 
@@ -124,11 +124,16 @@ def _solution(
         return None
     if found.end.error > max(good, tolerance) and program.n_pairs > ALPHA_FAIR.pairs_of_rough_answers:
         return None
-    tasks = pairs.tasks(found.end.x)
-    nothing = program.per_user(tasks)[pairs.scaled.member] == 0
+    return _answer(program, path, found)
+
+
+def _answer(program: Program, path: Path, found: _Found) -> Solution:
+    """Return the end of a path in the units of the program."""
+    tasks, member = path.pairs.tasks(found.end.x), path.pairs.scaled.member
+    nothing = program.per_user(tasks)[member] == 0
     if nothing.any():
-        raise too_little(program, pairs.scaled.member[nothing][0])
-    return Solution(tasks, prices=path.worths.prices(found.end.p, found.end.x), iterations=found.steps)
+        raise too_little(program, member[nothing][0])
+    return Solution(tasks, prices=path.worths.prices(found.end.p, found.end.x, found.end.q), iterations=found.steps)
 
 
 def _others(path: Path, goal: AlphaFair) -> Iterator[Path]:
@@ -153,6 +158,24 @@ def _found(path: Path, good: float, enough: float, deadline: Deadline, rough: fl
     return _Found(central, before + steps) if central.error < error else found
 
 
+def solve_tradeoff(program: Program, goal: Tradeoff, tolerance: float, deadline: Deadline) -> Solution | None:
+    """Return the optimum of a trade-off, the end of one path on which kappa follows; None if the path does not converge.
+
+    Raises
+    ------
+    NoSolution
+        At the deadline.
+    """
+    if not program.scaled().n_columns:
+        return nothing_to_solve(program)
+    e = goal.efficiency
+    pairs = _laid_out(program, NUMPY, capped=False)
+    path = Path(Worths(pairs, goal.beta, goal.weights, log_odds=float(np.log(e) - np.log1p(-e)) if e > 0 else None))
+    good = ALPHA_FAIR.good * tolerance
+    found = _found(path, good, ALPHA_FAIR.digits * tolerance, deadline)
+    return _answer(program, path, found) if found is not None and found.end.error <= good else None
+
+
 def follow_with_total(problem: AlphaFairProblem, goal: Tradeoff, deadline: Deadline) -> Answer | None:
     """Return the optimum of a trade-off at the worth of the total that a problem has; None if the path does not converge.
 
@@ -161,13 +184,14 @@ def follow_with_total(problem: AlphaFairProblem, goal: Tradeoff, deadline: Deadl
     NoSolution
         At the deadline.
     """
-    pairs = RowPairs(ScaledRows.of(problem.scaled.program, capped=False))
+    program = problem.scaled.program
     with np.errstate(all="ignore"):
-        path = Path(Worths(pairs, goal.beta, goal.weights, problem.log_kappa))
+        path = Path(Worths(_laid_out(program, NUMPY, capped=False), goal.beta, goal.weights, problem.log_kappa))
         found = _followed(path, ALPHA_FAIR.end_of_tradeoff, deadline)
         if found is None or found.end.error > ALPHA_FAIR.good_of_tradeoff:
             return None
-        return Answer(found.end.x, found.end.p[0] * np.exp(path.worths.log_unit - problem.shift), found.steps)
+        near = problem.point(_answer(program, path, found))
+        return replace(near, p=near.p * np.exp(-problem.shift), steps=found.steps)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,7 @@ from fairopt.solvers.interior_point.alpha_fair_end import End
 from fairopt.solvers.interior_point.alpha_fair_worths import Worths
 from fairopt.solvers.interior_point.sample_reduced import Start
 from fairopt.solvers.interior_point.settings import ALPHA_FAIR, STEPS
-from fairopt.solvers.interior_point.steps import Demand, Point, advance, part_of_the_way
+from fairopt.solvers.interior_point.steps import Demand, OfTotal, Point, advance, part_of_the_way
 
 __all__ = ["Path"]
 
@@ -43,54 +43,72 @@ class Path:
         self._even = pairs.even_slices() if start is None else pairs.lay(start.x[pairs.scaled.column] / pairs.scaled.scale)
         if worths.log_cap is not None:
             cap = xp.exp(worths.log_cap)
-            self._even = self._even * pairs.spread(xp.clip(cap / pairs.rows(self._even) / 2, None, 1.0))
-        log_money = pairs.arrays.numpy(worths.log_phi + (1 - worths.alpha) * xp.log(pairs.rows(self._even)))
-        if start is None:
-            middle = float(np.median(log_money))
-            log_money = np.clip(log_money, middle - ALPHA_FAIR.spread_of_money, middle + ALPHA_FAIR.spread_of_money)
-        unit = float(np.logaddexp.reduce(log_money))
-        worths.count_in(unit)
-        self._first_money = pairs.arrays.floats(np.exp(log_money - unit))
-        self._first_prices = pairs.arrays.floats(self._prices(start))
-        self._ones = pairs.arrays.floats(np.ones(pairs.n_rows))
+            self._even = self._even * pairs.spread(xp.clip(cap / pairs.level(self._even) / 2, None, 1.0))
+        self._first_money = pairs.arrays.floats(self._money_at_start(start is not None))
+        self._first_prices, self._first_second = (pairs.arrays.floats(each) for each in self._prices(start))
+        self._side = pairs.arrays.floats(np.repeat([1.0, -1.0], [pairs.n_levels, pairs.n_limited]))
+        self._right = pairs.arrays.floats(np.repeat([0.0, 1.0], [pairs.n_levels, pairs.n_limited]))
         self._unit: Any = None
         self.money_of_limits: Any = None
         self.furthest, self.settled, self.uneven = np.inf, False, np.inf
         self.near: list[Point] = []
 
-    def _prices(self, start: Start | None) -> FloatArray:
-        """Return the first prices, (slots, places), at which all limits together cost more than all money."""
+    def _money_at_start(self, is_near: bool) -> FloatArray:
+        """Return the first money of the users, and count in all of it; in a trade-off also set kappa: its part of this money is e."""
+        pairs, worths = self.pairs, self.worths
+        level = pairs.level(self._even)
+        log_money = pairs.arrays.numpy(worths.log_phi + (1 - worths.alpha) * pairs.xp.log(level))
+        if not is_near:
+            middle = float(np.median(log_money))
+            log_money = np.clip(log_money, middle - ALPHA_FAIR.spread_of_money, middle + ALPHA_FAIR.spread_of_money)
+        unit = float(np.logaddexp.reduce(log_money))
+        if worths.log_odds is None:
+            worths.count_in(unit)
+            return np.asarray(np.exp(log_money - unit))
+        unit += float(np.logaddexp(0.0, worths.log_odds))
+        worths.count_in(unit)
+        own = np.exp(log_money - unit)
+        worths.log_kappa = float(worths.log_odds + np.log(own.sum()) - np.log(pairs.scaled.reach @ level))
+        return np.asarray(own + level * np.exp(worths.log_total))
+
+    def _prices(self, start: Start | None) -> tuple[FloatArray, FloatArray]:
+        """Return the first prices of limits and of second rows; all together cost more than all money."""
         pairs, scaled = self.pairs, self.pairs.scaled
-        prices = np.ones((pairs.n_slots, pairs.n_places))
+        prices, second = np.ones((pairs.n_slots, pairs.n_places)), np.ones(pairs.n_limited)
         if start is not None:
             prices[:] = 0.0
             prices[scaled.row_slot, scaled.row_place] = start.prices[scaled.row]
-        return np.asarray(ALPHA_FAIR.dear_at_start * prices / prices.sum())
+            second[:] = start.prices[scaled.second_row]
+        unit = ALPHA_FAIR.dear_at_start / (prices.sum() + second.sum())
+        return unit * prices, unit * second
 
     def start(self) -> Point:
         """Return the first point: half of every limit divided evenly, and one price of all limits, unless the start has others."""
-        pairs, x, p = self.pairs, self._even, self._first_prices
-        v = pairs.rows(x)
+        pairs, xp, x, p, q = self.pairs, self.pairs.xp, self._even, self._first_prices, self._first_second
+        v = pairs.level(x)
         m = self._first_money / v
-        cost = pairs.cost(p)
-        z = pairs.eligible(pairs.xp.maximum(cost - pairs.along_rows(m), ALPHA_FAIR.least_cost * cost), 1.0)
-        return Point(pairs.point(x, 1 - pairs.use(x), v), pairs.point(z, p, m), 0.0)
+        cost = pairs.priced(p, q)
+        z = pairs.eligible(xp.maximum(cost - pairs.along_levels(m), ALPHA_FAIR.least_cost * cost), 1.0)
+        primal = pairs.point(x, 1 - pairs.use(x), xp.concat([v, 1 - pairs.second_rows(x)]))
+        log_kappa = 0.0 if self.worths.log_odds is None else self.worths.log_kappa
+        return Point(primal, pairs.point(z, p, xp.concat([m, q])), log_kappa)
 
     def present(self, point: Point, error: float) -> End:
         """Return the point as it is, as an end with this error."""
-        return End(error, self.pairs.parts(point.primal)[0], self.pairs.parts(point.dual)[1])
+        _, p, of_rows = self.pairs.parts(point.dual)
+        return End(error, self.pairs.parts(point.primal)[0], p, self.pairs.rows_of(of_rows)[1])
 
     def advanced(self, point: Point, gap: float, least_gap: float | None = None) -> Point:
         """Take a step to a gap of at least ``least_gap``; the default is where rounding begins."""
         xp, pairs, worths = self.pairs.xp, self.pairs, self.worths
-        _, _, v = pairs.parts(point.primal)
-        _, _, m = pairs.parts(point.dual)
+        v, m = self._demanded(point)
         off, elasticity = worths.off(v, m)
-        of_one = elasticity if worths.log_total is not None else min(1.0, 1 / worths.alpha)  # how much a factor e of prices changes demands
-        self.furthest = float(xp.max(xp.abs(off / of_one)))
+        of_one = elasticity if worths.has_total else min(1.0, 1 / worths.alpha)  # how much a factor e of prices changes demands
+        off_total = self._off_total(v)
+        self.furthest = max(float(xp.max(xp.abs(off / of_one))), abs(off_total))
         self.settled |= self.furthest < ALPHA_FAIR.far
         if not self.settled:
-            if worths.log_total is None:  # the unit of money is still free
+            if not worths.has_total:  # the unit of money is still free
                 moved = elasticity > 0.5 / worths.alpha  # the demand of a stopped user does not depend on the unit
                 middle = float(xp.max(xp.where(moved, off, -np.inf)) + xp.min(xp.where(moved, off, np.inf))) / 2 * worths.alpha
                 if np.isfinite(middle):
@@ -101,28 +119,30 @@ class Path:
         money = worths.mean_money(v, v * m) * pairs.n_users
         if least_gap is None:
             least_gap = ALPHA_FAIR.middle if not self.settled else STEPS.end_of_demand if pairs.across is None else STEPS.end_across
-        least = least_gap * money / (pairs.n_products - pairs.n_rows)
+        least = least_gap * money / (pairs.n_products - pairs.n_levels)
         stopped = None if worths.log_cap is None else elasticity < 0.5 / worths.alpha
-        demand = Demand(elasticity, off, self._unit, least, stopped)
-        return advance(pairs, point, self._ones, None, xp.zeros_like(v), 0.0, part_of_the_way(gap), money, demand)
+        of_total = None if worths.log_odds is None else OfTotal(*worths.of_total(v), off_total)
+        demand = Demand(elasticity, off, self._unit, least, stopped, of_total)
+        return advance(pairs, point, self._side, None, self._right, 0.0, part_of_the_way(gap), money, demand)
 
     def measured(self, point: Point) -> float:
         """Return the sum of the products x z and s p, each relative to the money of its users; set the units of the products."""
         pairs, xp, capped = self.pairs, self.pairs.xp, self.worths.log_cap is not None
-        x, s, v = pairs.parts(point.primal)
-        z, p, m = pairs.parts(point.dual)
+        v, m = self._demanded(point)
+        x, _, _ = pairs.parts(point.primal)
+        if self.worths.log_odds is not None:
+            self.worths.log_kappa = point.t
         money = v * m
         mean = self.worths.mean_money(v, money)
         own, self.money_of_limits = self._money(x, v, m, money, mean)
-        unit = pairs.point(pairs.spread(own), self.money_of_limits, xp.ones_like(v))
+        unit = pairs.point(pairs.spread(own), self.money_of_limits, xp.concat([xp.ones_like(v), pairs.of_limited(own)]))
         if capped and self.settled and self._unit is not None:  # a stopped user may pay much less after a step: products follow slowly
             unit = xp.maximum(unit, ALPHA_FAIR.slowly * self._unit)
-        counted = pairs.eligible(pairs.point(*pairs.parts(unit)[:2], xp.zeros_like(v)))
-        self._unit = unit / (float(xp.sum(counted)) / (pairs.n_products - pairs.n_rows))
-        products = pairs.eligible(pairs.point(x * z, s * p, xp.zeros_like(v)) / self._unit)
+        self._unit = unit / (float(xp.sum(self._products(unit))) / (pairs.n_products - pairs.n_levels))
+        products = self._products(point.primal * point.dual / self._unit)
         gap = float(xp.sum(products)) / (mean * pairs.n_users)
         self.worths.width = min(self.worths.width, gap)
-        self.uneven = float(xp.max(products)) * (pairs.n_products - pairs.n_rows) / float(xp.sum(products))
+        self.uneven = float(xp.max(products)) * (pairs.n_products - pairs.n_levels) / float(xp.sum(products))
         return gap
 
     def measured_anew(self, point: Point) -> float:
@@ -142,8 +162,25 @@ class Path:
 
     def missed(self, point: Point) -> float:
         """Return the largest distance of a demand from the utility of its user, in logarithms."""
-        off, _ = self.worths.off(self.pairs.parts(point.primal)[2], self.pairs.parts(point.dual)[2])
-        return float(self.pairs.xp.max(self.pairs.xp.abs(off)))
+        v, m = self._demanded(point)
+        off, _ = self.worths.off(v, m)
+        return max(float(self.pairs.xp.max(self.pairs.xp.abs(off))), abs(self._off_total(v)))
+
+    def _off_total(self, v: Any) -> float:
+        """Return the logarithm of the kappa that utilities imply, in parts of the kappa of the point; 0 where kappa is given."""
+        return 0.0 if self.worths.log_odds is None else self.worths.following(v).log_kappa - self.worths.log_kappa
+
+    def _demanded(self, point: Point) -> tuple[Any, Any]:
+        """Return the utilities v and what users pay for a unit, m, (users,)."""
+        pairs = self.pairs
+        return pairs.rows_of(pairs.parts(point.primal)[2])[0], pairs.rows_of(pairs.parts(point.dual)[2])[0]
+
+    def _products(self, values: Any) -> Any:
+        """Return values of a point without those of pairs that are not eligible, and of demands."""
+        pairs = self.pairs
+        of_pairs, of_limits, of_rows = pairs.parts(values)
+        v, of_second = pairs.rows_of(of_rows)
+        return pairs.eligible(pairs.point(of_pairs, of_limits, pairs.xp.concat([pairs.xp.zeros_like(v), of_second])))
 
     def _money(self, x: Any, v: Any, m: Any, money: Any, mean: float) -> tuple[Any, Any]:
         """Return the money of users that their products are relative to, (users,), and that of limits, (slots, places).
@@ -161,12 +198,12 @@ class Path:
             in_limits = xp.where(stopped, xp.maximum(own, least), own)
         use, parts = pairs.use(x), pairs.use(x / pairs.spread(in_limits))
         of_limits = xp.where(parts > 0, use / xp.where(parts > 0, parts, 1.0), mean)
-        if self.to_the_poorest and self.worths.alpha > 1 and self.worths.log_total is None:
-            wanted = pairs.along_rows(in_limits / v)
+        if self.to_the_poorest and self.worths.alpha > 1 and not self.worths.has_total:
+            wanted = pairs.along_levels(in_limits / v)
             per_money = pairs.largest_use(pairs.eligible(1 / xp.where(wanted > 0, wanted, 1.0)))
             of_limits = xp.where(per_money > 0, xp.minimum(of_limits, 1 / xp.where(per_money > 0, per_money, 1.0)), of_limits)
         if log_cap is not None:
             of_limits = xp.clip(of_limits, None, mean)
-            costs = xp.clip(xp.exp(log_cap), None, 1.0) * pairs.cheapest(of_limits, pairs.arrays.floats([]))
+            costs = xp.clip(xp.exp(log_cap), None, 1.0) * pairs.cheapest(of_limits, pairs.arrays.floats(np.zeros(pairs.n_limited)))
             own = xp.where(stopped, xp.maximum(own, ALPHA_FAIR.part_of_costs * xp.clip(costs, None, least)), own)
         return own, of_limits

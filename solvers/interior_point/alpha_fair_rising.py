@@ -61,7 +61,7 @@ class RisingPath(Path):
     def _raise(self, point: Point) -> None:
         """Raise alpha by as much as keeps demands near utilities."""
         xp, pairs, worths = self.pairs.xp, self.pairs, self.worths
-        v, m = pairs.parts(point.primal)[2], pairs.parts(point.dual)[2]
+        v, m = self._demanded(point)
         off, elasticity = worths.off(v, m)
         if float(xp.max(xp.abs(off))) * worths.alpha > RISING.rise / 2:
             return

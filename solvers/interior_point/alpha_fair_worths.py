@@ -11,6 +11,7 @@ the path may change.
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -38,25 +39,25 @@ class Worths:
         Logarithm of the unit of money.
     log_cap : array (users,), or None
         Logarithms of the utility at which a limit on tasks stops a user, inf for users without one; None if nobody has one.
-    log_total : array (users,), or None
-        Logarithms of kappa, in the unit of money.
+    log_kappa : float
+        In the unit of money; -inf: the total has no worth.
+    log_odds : float, or None
+        Where kappa follows from the utilities, the logarithm of e / (1 - e); else None.
     width : float
         Of the rounded kinks of the demands.
     """
 
-    def __init__(self, pairs: Pairs, alpha: float, weights: FloatArray, log_kappa: float = -np.inf) -> None:
+    def __init__(self, pairs: Pairs, alpha: float, weights: FloatArray, log_kappa: float = -np.inf, log_odds: float | None = None) -> None:
         scaled, floats = pairs.scaled, pairs.arrays.floats
         self.pairs, self.alpha, self.log_unit, self.width = pairs, alpha, 0.0, 1.0
         log_cap = np.where(scaled.cap <= 1 + SAME, np.log(scaled.cap), np.inf)  # a cap beyond the reach, 1, is none
         self.log_cap: Any = floats(log_cap) if np.isfinite(log_cap).any() else None
         self.log_phi: Any = floats(np.log(weights[scaled.member]) + (1 - alpha) * np.log(scaled.reach))
-        self.log_total: Any = floats(log_kappa + np.log(scaled.reach)) if log_kappa > -np.inf else None
+        self.log_kappa, self.log_odds, self._reach = log_kappa, log_odds, scaled.reach
 
     def count_in(self, log_unit: float) -> None:
         """Count money in units of exp(log_unit) present ones."""
-        self.log_phi, self.log_unit = self.log_phi - log_unit, self.log_unit + log_unit
-        if self.log_total is not None:
-            self.log_total = self.log_total - log_unit
+        self.log_phi, self.log_unit, self.log_kappa = self.log_phi - log_unit, self.log_unit + log_unit, self.log_kappa - log_unit
 
     def at_alpha(self, alpha: float, weights: FloatArray, v: Any, m: Any, moved: Any) -> Worths:
         """Return the same users at another alpha, in the unit of money in which marginal utilities are nearest to the prices m.
@@ -70,10 +71,38 @@ class Worths:
         other.width = self.width
         return other
 
+    @property
+    def has_total(self) -> bool:
+        """Has a unit of the total a worth of its own?"""
+        return self.log_kappa > -np.inf
+
+    @property
+    def log_total(self) -> Any:
+        """Logarithms of kappa in the units of the users, (users,)."""
+        return self.log_kappa + np.log(self._reach)
+
+    def following(self, v: Any) -> Worths:
+        """Return the same users at the kappa that their utilities imply, e / (1 - e) times sum phi v^(1 - alpha) / sum v."""
+        if self.log_odds is None:
+            return self
+        other = copy(self)
+        powers = np.logaddexp.reduce(self.log_phi + (1 - self.alpha) * np.log(v))
+        other.log_kappa = float(self.log_odds + powers - np.log(self._reach @ v))
+        return other
+
+    def of_total(self, v: Any) -> tuple[Any, Any]:
+        """Return d log d / d log kappa at a given price, (users,), and d log kappa / dv, (users,), of the kappa that v implies."""
+        own = self.log_phi - self.alpha * np.log(v)
+        log_worth = np.logaddexp(own, self.log_total)
+        elasticity = 1 / np.clip(self.alpha * np.exp(own - log_worth), ALPHA_FAIR.least_elasticity, None)
+        powers = own + np.log(v)
+        of_powers = (1 - self.alpha) * np.exp(powers - np.logaddexp.reduce(powers)) / v
+        return elasticity * -np.expm1(own - log_worth), of_powers - self._reach / (self._reach @ v)
+
     def log_worth(self, v: Any) -> Any:
         """Return logarithms of marginal utilities, (users,)."""
         own = self.log_phi - self.alpha * self.pairs.xp.log(v)
-        return own if self.log_total is None else np.logaddexp(own, self.log_total)
+        return np.logaddexp(own, self.log_total) if self.has_total else own
 
     def worth(self, v: Any) -> Any:
         """Return marginal utilities, (users,)."""
@@ -87,14 +116,14 @@ class Worths:
     def off(self, v: Any, m: Any) -> tuple[Any, Any]:
         """Return log d(m) - log v, in a trade-off to the first order, and the elasticity -d log d / d log m, (users,)."""
         xp = self.pairs.xp
-        if self.log_total is None:
+        if not self.has_total:
             log_demand, part = self.demand(m)
             return log_demand - xp.log(v), part / self.alpha + xp.zeros_like(m)
         log_worth = self.log_worth(v)
         elasticity = 1 / xp.clip(self.alpha * xp.exp(self.log_phi - self.alpha * xp.log(v) - log_worth), ALPHA_FAIR.least_elasticity, None)
         return (log_worth - xp.log(m)) * elasticity, elasticity
 
-    def paid(self, v: Any, p: Any) -> tuple[Any, Any, Any | None]:
+    def paid(self, v: Any, p: Any, q: Any = ()) -> tuple[Any, Any, Any | None]:
         """Return what each user pays servers for a unit of utility, the part of its tasks that a stopped user lacks, and who is stopped.
 
         All are (users,). A user pays its marginal utility, or less if its marginal utility at its cap exceeds the least cost: then a limit
@@ -105,7 +134,7 @@ class Worths:
             return worth, 0.0, None
         pairs, xp = self.pairs, self.pairs.xp
         cap = xp.where(xp.isfinite(self.log_cap), xp.exp(self.log_cap), 1.0)
-        cheapest = pairs.cheapest(p, pairs.arrays.floats([]))
+        cheapest = pairs.cheapest(p, q)
         stopped = xp.isfinite(self.log_cap) & (self.worth(cap) > cheapest)
         return xp.where(stopped, cheapest, worth), xp.where(stopped, 1 - v / cap, 0.0), stopped
 
@@ -127,19 +156,20 @@ class Worths:
         most = xp.clip(v * self.worth(v), None, self.mean_money(v, money))
         return xp.where(xp.isfinite(self.log_cap), xp.maximum(money, most), money)
 
-    def prices(self, p: Any, x: Any) -> FloatArray:
+    def prices(self, p: Any, x: Any, q: Any = ()) -> FloatArray:
         """Return the prices of the limits of the program, (limits,), in parts of the largest where they are beyond floating point."""
         pairs, scaled = self.pairs, self.pairs.scaled
-        v = pairs.rows(x)
+        v = pairs.level(x)
         with np.errstate(divide="ignore", invalid="ignore"):
-            log_price = np.log(np.maximum(pairs.arrays.numpy(p), 0.0)) + self.log_unit
+            of_rows = pairs.arrays.numpy(q) if pairs.n_limited else np.empty(0)
+            log_price, log_second = (np.log(np.maximum(each, 0.0)) + self.log_unit for each in (pairs.arrays.numpy(p), of_rows))
             of_tasks = np.full(pairs.n_users, -np.inf)
             if self.log_cap is not None:  # what a stopped user would pay for more tasks than it has
-                log_worth, log_paid = (pairs.arrays.numpy(each) for each in (self.log_worth(v), pairs.xp.log(self.paid(v, p)[0])))
+                log_worth, log_paid = (pairs.arrays.numpy(each) for each in (self.log_worth(v), pairs.xp.log(self.paid(v, p, q)[0])))
                 beyond = log_worth + np.log(-np.expm1(log_paid - log_worth)) + pairs.arrays.numpy(self.log_cap) + self.log_unit
                 of_tasks = np.where((log_paid < log_worth) & (beyond < np.inf), beyond, -np.inf)
-        unit = max(0.0, max(float(log_price.max()), float(of_tasks.max())) - LARGEST_LOG)
-        prices = scaled.prices(np.exp(log_price - unit), np.empty(0))
+        unit = max(0.0, max(float(each.max(initial=-np.inf)) for each in (log_price, log_second, of_tasks)) - LARGEST_LOG)
+        prices = scaled.prices(np.exp(log_price - unit), np.exp(log_second - unit))
         stopped = np.flatnonzero(of_tasks > -np.inf)
         rows = scaled.task_row[stopped]
         prices[rows] = np.exp(of_tasks[stopped] - unit) / scaled.program.limits.bounds[rows]

@@ -23,7 +23,7 @@ from fairopt.solvers.active_sets.sets import solve_near
 from fairopt.solvers.active_sets.stopped import with_full_weights, with_lower_weights
 from fairopt.solvers.active_sets.tradeoff import find_total_worth
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.interior_point.alpha_fair import follow_with_total, solve_alpha_fair
+from fairopt.solvers.interior_point.alpha_fair import follow_with_total, solve_alpha_fair, solve_tradeoff
 from fairopt.solvers.interior_point.levels import solve_levels
 from fairopt.solvers.interior_point.logarithmic_path import follow as follow_in_logarithms
 from fairopt.solvers.interior_point.settings import ENGINE
@@ -43,6 +43,7 @@ __all__ = [
 
 _LOGARITHMS = "path in logarithms"
 _LOWER_WEIGHTS = "path with lower weights"
+_WORTHS_OF_TOTAL = "path for each worth of the total"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def paths_of_alpha_fair(program: Program, arrays: Arrays) -> list[Path]:
     """
     first = Path("", lambda program, tolerance, deadline, _: _alpha_fair(program, tolerance, arrays, deadline))
     if not isinstance(program.goal, AlphaFair):
-        return [first]
+        return [first, Path(_WORTHS_OF_TOTAL, lambda program, _, deadline, __: _with_worths_of_total(program, deadline))]
     second = Path(_LOGARITHMS, lambda program, _, deadline, __: _in_logarithms(program, deadline))
 
     def follow_lower(program: Program, tolerance: float, deadline: Deadline, best: Solution | None) -> Solution | None:
@@ -121,12 +122,20 @@ def paths_of_market(market: Program, arrays: Arrays) -> list[Path]:
 
 
 def _alpha_fair(program: Program, tolerance: float, arrays: Arrays, deadline: Deadline) -> Solution | None:
-    """Follow the path of ``alpha_fair``, for a trade-off once for each weight of the total that is tried; None if it does not converge."""
+    """Follow the path of ``alpha_fair``; None if it does not converge."""
     goal = program.goal
     assert isinstance(goal, AlphaFair | Tradeoff)
     with np.errstate(all="ignore"), one_thread():
         if isinstance(goal, AlphaFair):
             return solve_alpha_fair(program, goal, tolerance, deadline, arrays)
+        return solve_tradeoff(program, goal, tolerance, deadline)
+
+
+def _with_worths_of_total(program: Program, deadline: Deadline) -> Solution | None:
+    """Follow the path of a trade-off once for each worth of the total that is tried."""
+    goal = program.goal
+    assert isinstance(goal, Tradeoff)
+    with np.errstate(all="ignore"), one_thread():
         problem = AlphaFairProblem.of(program, goal)
         if not problem.n_users:
             return problem.solution(Point(np.empty(0), np.zeros(problem.n_rows)))

@@ -54,7 +54,7 @@ class ScaledRows(ScaledProgram):
         A = np.zeros((1, columns.n_columns))
         W, T = worth / reach[columns.user], np.zeros(columns.n_columns)
         across, G = sp.csr_array((0, columns.n_columns)), np.zeros((0, 1, row.size))
-        return cls(columns, True, reach, A, W, T, row, nothing, np.arange(row.size), task_row, none, cap, across, G)
+        return cls(columns, True, reach, A, W, T, row, nothing, np.arange(row.size), task_row, none, none, cap, across, G)
 
     @property
     def n_servers(self) -> int:

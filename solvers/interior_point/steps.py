@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,18 +39,36 @@ from fairopt.solvers.structure import boundary
 from fairopt.solvers.structure.newton import NewtonSystem, Residuals
 from fairopt.solvers.structure.pairs import Pairs
 
-__all__ = ["Demand", "Point", "advance", "length_with_cuts", "part_of_the_way"]
+__all__ = ["Demand", "OfTotal", "Point", "advance", "length_with_cuts", "part_of_the_way"]
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Point:
-    """Values x, s, v in one vector, their duals z, p, m in another, and the level."""
+    """Values x, s, v in one vector, their duals z, p, m in another, and the level; of a trade-off, the logarithm of kappa."""
 
     primal: Any
     dual: Any
     t: float
+
+
+class OfTotal(NamedTuple):
+    """How demands depend on kappa, and kappa on utilities: log kappa is t of a point.
+
+    Attributes
+    ----------
+    push : array (users,)
+        d log demand / d log kappa at a given price.
+    pull : array (users,)
+        d log kappa / dv, of the kappa that v implies.
+    off : float
+        Logarithm of that kappa / kappa.
+    """
+
+    push: Any
+    pull: Any
+    off: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,6 +87,8 @@ class Demand:
         Least mu of the step.
     stopped : bool array (rows,), or None
         Which users a limit on tasks stops.
+    of_total : OfTotal or None
+        In a trade-off whose kappa follows.
     """
 
     elasticity: Any
@@ -76,6 +96,7 @@ class Demand:
     unit: Any
     least: float
     stopped: Any = None
+    of_total: OfTotal | None = None
 
 
 def part_of_the_way(gap: float) -> float:
@@ -150,7 +171,9 @@ def advance(
         0.0 if a is None else 1 - float(a @ m),
     )
     products = _Products(pairs, primal, dual, demand)
-    system = (pairs.system or NewtonSystem)(pairs, products.primal, dual, side, a)
+    system: Any = (pairs.system or NewtonSystem)(pairs, products.primal, dual, side, a)
+    if demand is not None and demand.of_total is not None:
+        system = _WithTotal(system, pairs, pairs.rows_of(v * m)[0], demand.of_total)
     care = STEPS.refinements if part == STEPS.longest_part else 0
     mu = products.mean(primal * dual)
     # Among equations prices may be negative: what pairs are worth does not tell.
@@ -199,6 +222,29 @@ def advance(
     return after
 
 
+class _WithTotal:
+    """The system of a trade-off, in which kappa follows from all utilities: one more equation, and one more solution."""
+
+    def __init__(self, system: Any, pairs: Pairs, money: Any, of_total: OfTotal) -> None:
+        xp = pairs.xp
+        self._system, self._pairs, self._of_total = system, pairs, of_total
+        no_limit, no_row, no_pair = xp.zeros((pairs.n_slots, pairs.n_places)), xp.zeros(pairs.n_rows), xp.zeros(pairs.n_pairs)
+        pushed = pairs.point(no_pair, no_limit, xp.concat([of_total.push * money, no_row[pairs.n_levels :]]))
+        self._along = system.step(pushed, Residuals(no_limit, no_row, no_pair, 0.0), STEPS.refinements)
+        self._pivot = 1 - self._pulled(self._along[0])
+
+    def step(self, products: Any, residuals: Residuals, refinements: int = 2) -> tuple[Any, Any, float]:
+        """Return the changes of the primal values, of the dual ones, and of log kappa, which changes only so far."""
+        primal, dual, _ = self._system.step(products, residuals, refinements)
+        change = (self._of_total.off + self._pulled(primal)) / self._pivot
+        change = min(max(change, -STEPS.longest_of_kappa), STEPS.longest_of_kappa)
+        return primal + change * self._along[0], dual + change * self._along[1], change
+
+    def _pulled(self, primal: Any) -> float:
+        """Return the change of log kappa that goes with changes of the utilities."""
+        return float(self._of_total.pull @ self._pairs.rows_of(self._pairs.parts(primal)[2])[0])
+
+
 class _Products:
     """The products of a point, those that become equal in their units and then small, and in the place of those of users their demands."""
 
@@ -210,15 +256,22 @@ class _Products:
         self.unit: Any = 1.0
         if demand is not None:
             x, s, v = pairs.parts(primal)
-            self._v, self.unit = v, demand.unit
-            self.primal = pairs.point(x, s, v * demand.elasticity)
-            self.number -= pairs.n_rows
+            self._v, of_second = pairs.rows_of(v)
+            self.unit = demand.unit
+            self.primal = pairs.point(x, s, pairs.xp.concat([self._v * demand.elasticity, of_second]))
+            self.number -= pairs.n_levels
+        self._first = primal.shape[0] - pairs.n_rows
+        self._end = self._first + pairs.n_levels  # of the demands, before the products of second rows
 
     def free(self, values: Any) -> Any:
         """Return values of a point, with 0 for demands and for equations."""
         if self._demand is None:
             return self._pairs.mask_equalities(values)
-        return self._pairs.xp.concat([values[: values.shape[0] - self._pairs.n_rows], self._pairs.xp.zeros_like(self._v)])
+        return self._with_demands(values, self._pairs.xp.zeros_like(self._v))
+
+    def _with_demands(self, values: Any, of_demands: Any) -> Any:
+        """Return values of a point, with others in the place of demands."""
+        return self._pairs.xp.concat([values[: self._first], of_demands, values[self._end :]])
 
     def shortening(self, change: Any) -> Any:
         """Return the part of a change of the duals that may shorten the step.
@@ -227,8 +280,8 @@ class _Products:
         """
         if self._demand is None or self._demand.stopped is None:
             return change
-        xp, n = self._pairs.xp, change.shape[0] - self._pairs.n_rows
-        return xp.concat([change[:n], xp.where(self._demand.stopped, xp.clip(change[n:], 0.0, None), change[n:])])
+        xp, own = self._pairs.xp, change[self._first : self._end]
+        return self._with_demands(change, xp.where(self._demand.stopped, xp.clip(own, 0.0, None), own))
 
     def least_parts(self) -> Any:
         """Return what part of each dual a step leaves at least.
@@ -238,9 +291,9 @@ class _Products:
         """
         if self._demand is None or self._demand.stopped is None:
             return STEPS.least_part
-        xp, n = self._pairs.xp, self._dual.shape[0] - self._pairs.n_rows
-        least = xp.full_like(self._dual, STEPS.least_part)
-        return xp.concat([least[:n], xp.where(self._demand.stopped, STEPS.least_part_of_stopped, least[n:])])
+        xp, least = self._pairs.xp, self._pairs.xp.full_like(self._dual, STEPS.least_part)
+        own = least[self._first : self._end]
+        return self._with_demands(least, xp.where(self._demand.stopped, STEPS.least_part_of_stopped, own))
 
     def mean(self, products: Any) -> float:
         """Return the mean of the products that become small, in their units."""
@@ -254,8 +307,9 @@ class _Products:
         changes = aim * self.unit - self._now - across
         if self._demand is None:
             return self._pairs.mask_equalities(changes)
-        xp, (_, _, m), e, off = self._pairs.xp, self._pairs.parts(self._dual), self._demand.elasticity, self._demand.off
+        xp, m, e, off = self._pairs.xp, self._dual[self._first : self._end], self._demand.elasticity, self._demand.off
         if step is not None:
-            dv, dm = self._pairs.parts(step[0])[2] / self._v, self._pairs.parts(step[1])[2] / m
+            dv, dm = (change[self._first : self._end] for change in step[:2])
+            dv, dm = dv / self._v, dm / m
             off = off + part**2 * (xp.clip(dv * dv, None, 1.0) + e * xp.clip(dm * dm, None, 1.0)) / 2
-        return xp.concat([changes[: changes.shape[0] - self._pairs.n_rows], off * self._v * m])
+        return self._with_demands(changes, off * self._v * m)

@@ -176,6 +176,14 @@ class Pairs(ABC):
         tasks = self.of_limited(self.dot_by_user(self.T, x))
         return self.xp.concat([self.level(x), tasks]) if self.has_levels else tasks
 
+    def along_levels(self, m: Any) -> Any:
+        """Return W'm, (pairs,)."""
+        return self.W * self.spread(m)
+
+    def second_rows(self, x: Any) -> Any:
+        """Return T x of the users with a second row."""
+        return self.of_limited(self.dot_by_user(self.T, x)) if self.n_limited else self.arrays.floats([])
+
     def along_rows(self, q: Any) -> Any:
         """Return U'q, (pairs,)."""
         if not self.n_limited:
@@ -231,6 +239,10 @@ class Pairs(ABC):
         end = self.n_pairs + self.n_slots * self.n_places
         limits = self.xp.reshape(values[self.n_pairs : end], (self.n_slots, self.n_places))
         return values[: self.n_pairs], limits, values[end:]
+
+    def rows_of(self, values: Any) -> tuple[Any, Any]:
+        """Split the values of the rows of users: of levels, and of second rows."""
+        return values[: self.n_levels], values[self.n_levels :]
 
     def point(self, of_pairs: Any, of_limits: Any, of_rows: Any) -> Any:
         """Put the values of a point together."""

@@ -31,12 +31,16 @@ __all__ = ["ScaledProgram", "obstacle", "task_rows"]
 _OF_SERVERS = (LimitKind.CAPACITY, LimitKind.TIME)
 
 
-def obstacle(program: Program) -> str:
-    """Return what of a program does not fit into this layout, as the end of a sentence that begins "the program has"; "" if it fits."""
+def obstacle(program: Program, at_once: bool = False) -> str:
+    """Return what of a program does not fit into this layout, as the end of a sentence that begins "the program has"; "" if it fits.
+
+    Limits on servers ``at_once`` fit, as second rows, where a path can have second rows of any kind.
+    """
     limits = program.limits
     if limits.of_kinds(LimitKind.SLICE, LimitKind.PAST).any():
         return "slices of servers that are set aside for users"
-    if (limits.kinds == LimitKind.PARALLELISM).any():
+    on_servers = limits.keys[limits.kinds == LimitKind.PARALLELISM, 0]
+    if on_servers.size and not at_once:
         return "users who are limited to some servers at once"
     across = _rows_across(program)
     if across.size > max(SETTINGS.most_across, int(limits.of_kinds(*_OF_SERVERS).sum())):
@@ -46,7 +50,11 @@ def obstacle(program: Program) -> str:
         low, high = program.range_of_utilities()
         if (high[limited] > low[limited] * (1 + ROUNDING)).any():
             return "limits on tasks that are worth more on one server than on another"
-    measured = limited.size or across.size or program.goal.is_filling  # pairs that no server bounds have no cost to measure them by
+    if on_servers.size and not program.goal.tasks_are_caps and np.intersect1d(limited, on_servers).size:
+        return "users with a limit on tasks and one on servers at once"
+    measured = (
+        limited.size or on_servers.size or across.size or program.goal.is_filling
+    )  # pairs that no server bounds have no cost to measure them by
     if measured and not limits.once("of servers on all pairs", lambda: _has_limits_everywhere(limits)):
         return "tasks that take nothing of a server"
     return ""
@@ -73,11 +81,11 @@ class ScaledProgram:
         Level (utility, of alpha-fair goals; worth, of totals) of a user who has all its servers to itself.
     A, W, T : arrays (slots, pairs), (pairs,), (pairs,)
     row, row_slot, row_place : int arrays (rows,)
-        The limits with a bound > 0, without those on tasks: positions in the program, slots, places.
+        The limits with a bound > 0, without those of users: positions in the program, slots, places.
     task_row : int array (users,)
         Position in the program of the limit on tasks of each user, -1 for users without one.
-    limited : int array
-        The users with a second row.
+    limited, second_row : int arrays
+        The users with a second row, and its position in the program.
     cap : array (users,)
         Level at which a user holds all its tasks, in parts of its reach, inf for users without a limit on tasks; of leximins and alpha-fair
         goals only.
@@ -98,20 +106,21 @@ class ScaledProgram:
     row_place: IntArray
     task_row: IntArray
     limited: IntArray
+    second_row: IntArray
     cap: FloatArray
     across: sp.csr_array
     G: FloatArray
 
     @classmethod
-    def of(cls, program: Program) -> ScaledProgram:
-        """Scale a program.
+    def of(cls, program: Program, at_once: bool = False) -> ScaledProgram:
+        """Scale a program; limits on servers ``at_once`` are second rows, if asked for.
 
         Raises
         ------
         Unsupported
             It has an `obstacle`.
         """
-        blocked = obstacle(program)
+        blocked = obstacle(program, at_once)
         if blocked:
             raise Unsupported(f'"interior-point" cannot solve "{program.name}" here: the program has {blocked}; use highs')
         goal, columns = program.goal, program.scaled()
@@ -125,9 +134,15 @@ class ScaledProgram:
         cap = tasks * np.maximum.reduceat(W / columns.scale, columns.first) if caps else np.full(tasks.size, np.inf)
         has_row = np.isfinite(tasks) & (not caps)
         T = columns.scale * np.where(has_row, 1.0 / tasks, 0.0)[columns.user] if has_row.any() else np.zeros(columns.n_columns)
+        second_row = np.where(has_row, task_row, -1)
+        if at_once:
+            on_servers = rows_of_users(columns, LimitKind.PARALLELISM)
+            second_row = np.where(on_servers >= 0, on_servers, second_row)
+            T = T + _entries_of(columns, on_servers)
         A, row, slot, place, across = _limits(columns)
         G = combinations(columns, A, row, slot, place, across)
-        return cls(columns, has_levels, reach, A, W, T, row, slot, place, task_row, np.flatnonzero(has_row), cap, across, G)
+        limited = np.flatnonzero(second_row >= 0)
+        return cls(columns, has_levels, reach, A, W, T, row, slot, place, task_row, limited, second_row[limited], cap, across, G)
 
     # Sizes, and what belongs to the columns --------------------------------------------------------------------------------------
 
@@ -248,6 +263,7 @@ class ScaledProgram:
             row_place=place[self.row_place[here]],
             task_row=self.task_row[users],
             limited=np.zeros(0, np.int64),
+            second_row=np.zeros(0, np.int64),
             cap=self.cap[users],
             across=sp.csr_array(self.across[:, kept] if self.across.shape[0] else (0, user.size)),
             G=self.G[:, :, place[: self.n_servers] >= 0],
@@ -263,8 +279,7 @@ class ScaledProgram:
         """Return the price of a unit of each limit of the program, (limits,), for prices of whole limits and second rows."""
         prices, bounds = np.zeros(len(self.program.limits)), self.program.limits.bounds
         prices[self.row] = p[self.row_slot, self.row_place] / bounds[self.row]
-        rows = self.task_row[self.limited]
-        prices[rows] = y / bounds[rows]
+        prices[self.second_row] = y / bounds[self.second_row]
         return prices
 
 
@@ -307,11 +322,25 @@ def _limits(columns: ScaledColumns) -> tuple[FloatArray, IntArray, IntArray, Int
 
 def task_rows(columns: ScaledColumns) -> IntArray:
     """Return the position of the limit on tasks of each user, -1 for users without one."""
+    return rows_of_users(columns, LimitKind.TASKS)
+
+
+def rows_of_users(columns: ScaledColumns, kind: LimitKind) -> IntArray:
+    """Return the position of the limit of a kind that each user has at most one of, -1 for users without one."""
     limits = columns.program.limits
-    rows = np.flatnonzero(limits.kinds == LimitKind.TASKS)
+    rows = np.flatnonzero(limits.kinds == kind)
     place = np.full(len(columns.program.users), -1)
     place[columns.members] = np.arange(columns.n_users)
     user = place[limits.keys[rows, 0]]
-    task_rows = np.full(columns.n_users, -1)
-    task_rows[user[user >= 0]] = rows[user >= 0]
-    return task_rows
+    found = np.full(columns.n_users, -1)
+    found[user[user >= 0]] = rows[user >= 0]
+    return found
+
+
+def _entries_of(columns: ScaledColumns, row_of: IntArray) -> FloatArray:
+    """Return what each pair takes at 1 of the row of its user, 0 where the user has none, (pairs,)."""
+    rows = row_of[row_of >= 0]
+    chosen = sp.coo_array(columns.use[np.searchsorted(columns.rows, rows)])
+    taken = np.zeros(columns.n_columns)
+    taken[chosen.col] = chosen.data
+    return taken
