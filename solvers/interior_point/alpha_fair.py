@@ -12,6 +12,15 @@ x z = 0 and s p = 0.
 place of v/m: dense, of the smaller number of users and limits (`fairopt.solvers.structure.newton`). If many rows belong to no server, it is
 the sparse system of the polish (`fairopt.solvers.interior_point.rows`).
 
+*Second rows.* A limit of a user on servers at once, and in a trade-off one on tasks, is a second row of its user, T x + w = 1 with a price
+q, whose product w q is relative to the user's money. It is eliminated with the user's demand, as blocks of two rows. A user with both in a
+trade-off, or with other rows of its own, has rows of the sparse system.
+
+*Trade-offs.* The marginal utility is phi v^-beta + kappa, where kappa = e / (1 - e) T / S follows from all utilities
+(`fairopt.solvers.active_sets.tradeoff`). log kappa is a variable of the path: its equation, in logarithms and to the first order, adds one
+to the Newton system, and so one more solution with the same factors for each step. It changes by a factor e at most in a step. If the path
+does not converge, as with beta above 5 or so, `follow_with_total` follows one for each kappa that is tried.
+
 *Steps.* As for levels, all conditions but the products and the demand are linear. v = d(m) holds in logarithms after the first steps; until
 then a step changes prices by a factor e at most, the products stay, and the unit of money is free. Then x z and s p become small together.
 Primal and dual steps have lengths of their own, and pairs may be cut (`fairopt.solvers.interior_point.steps`). Each product is relative to
@@ -169,8 +178,10 @@ def solve_tradeoff(program: Program, goal: Tradeoff, tolerance: float, deadline:
     if not program.scaled().n_columns:
         return nothing_to_solve(program)
     e = goal.efficiency
-    pairs = _laid_out(program, NUMPY, capped=False)
-    path = Path(Worths(pairs, goal.beta, goal.weights, log_odds=float(np.log(e) - np.log1p(-e)) if e > 0 else None))
+    if e == 0:
+        fair = AlphaFair(goal.beta, goal.weights)
+        return solve_alpha_fair(replace(program, goal=fair), fair, tolerance, deadline)
+    path = Path(Worths(_laid_out(program, NUMPY, capped=False), goal.beta, goal.weights, log_odds=float(np.log(e) - np.log1p(-e))))
     good = ALPHA_FAIR.good * tolerance
     found = _found(path, good, ALPHA_FAIR.digits * tolerance, deadline)
     return _answer(program, path, found) if found is not None and found.end.error <= good else None

@@ -5,6 +5,9 @@ phi v^-alpha + kappa. At a price m of a unit of utility it demands d(m), where t
 (`fairopt.solvers.interior_point.capped_demand`). Its money is what it pays servers, m v. A user who is stopped by its limit pays less than
 its marginal utility: m is then the least cost of a unit, and the difference is the price of the limit.
 
+kappa is given, or follows from all utilities: then the path has a value of its own for it, and the utilities imply another, until both are
+the same.
+
 Marginal utilities of different users lie many orders of magnitude apart, so phi and kappa are logarithms. They are in a unit of money that
 the path may change.
 """

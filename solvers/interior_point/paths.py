@@ -92,6 +92,8 @@ def _structured(program: Program, tolerance: float, deadline: Deadline, arrays: 
 def paths_of_alpha_fair(program: Program, arrays: Arrays) -> list[Path]:
     """Return the paths to an alpha-fair goal or a trade-off, in order.
 
+    To a trade-off the first one finds the worth of the total on its way; where it does not converge, there is a path for each such worth.
+
     The second one is for what the first does not reach: weights and capacities over many orders of magnitude. The third one is for users
     who are stopped so early that rounding of their marginal worth hides what they pay servers.
     """

@@ -1,4 +1,4 @@
-"""Alpha-fair programs with many rows that belong to no server: limits on servers at once, on tasks whose worth differs by server, on links.
+"""Alpha-fair programs with many rows that belong to no server: on tasks whose worth differs by server, second limits of users, on links.
 
 Each row is a limit of its own, in one slot, and the Newton system is that of the polish (`fairopt.solvers.active_sets.kkt`), sparse where
 it is large. All else is as for servers (`fairopt.solvers.structure.pairs`).

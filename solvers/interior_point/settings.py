@@ -76,7 +76,7 @@ class StepSettings(NamedTuple):
     end: float = 1e-14  # the products never aim below this relative gap: it is rounding, and smaller ones spoil the steps
     end_of_demand: float = 1e-13  # the same with demands, relative to the money of each user
     end_across: float = 1e-12  # and with limits across servers, which lose a digit more of a step
-    longest_of_kappa: float = 1.0  # largest change of the logarithm of a trade-off's kappa
+    longest_of_kappa: float = 1.0  # largest change of the logarithm of a trade-off's kappa: benchmarks/results/choices.md
     least_part: float = 1e-4  # of a positive value that a step leaves; rounding would leave 0 or less
     least_part_of_stopped: float = 0.3  # of the price that a stopped user pays
 

@@ -18,6 +18,9 @@ Alpha-fair goals have no t either. There v = W x is the utility of a user, m wha
 that price, v = d(m), which takes the place of v m -> 0. `Demand` has its elasticity e and its residual. In logarithms the step is
 dv/v + e dm/m = log d(m) - log v; it satisfies the condition to the second order if half of (dv/v)^2 + e (dm/m)^2 is added.
 
+Second rows of users have products, as in totals. In a trade-off one more unknown, log kappa, is a part of the marginal utilities and
+follows from all utilities (`OfTotal`).
+
 Users of alpha-fair goals may be orders of magnitude richer than others. Each product is then relative to the money of its own user: the
 products on the path are mu times a ``unit``. Where servers are many and much alike, the best ones of a user change while mu falls by a few
 percent. The predictor goes to mu = 0, where its second order is wrong by far. So steps with corrections take the second order of the part

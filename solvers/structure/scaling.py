@@ -8,7 +8,8 @@ Places are the servers and, after them, as many as hold the rows across servers.
 sums over them.
 
 A limit on tasks is a cap on the level of its user in a leximin, where a task has to be worth the same on all its servers: it needs no row.
-Elsewhere it is a second row of its user, T x <= 1, besides that of its level, W x.
+Elsewhere it is a second row of its user, T x <= 1, besides that of its level, W x. So is a limit on servers at once, for paths that ask for
+it.
 """
 
 from __future__ import annotations

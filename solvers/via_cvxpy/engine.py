@@ -42,7 +42,6 @@ log = logging.getLogger(__name__)
 
 _PAIRS_OF_LEVELS = 5000  # up to which other goals are tried unasked
 # Where Clarabel is faster than the interior point: benchmarks/results/choices.md.
-_PAIRS_OF_TRADEOFFS = range(800, 10_001)  # with fewer the import takes longer than all paths, with more Clarabel fails
 _PAIRS_OF_NETWORKS = range(500, 10_001)  # of one place each,
 _LIMITS_OF_NETWORKS = 100  # with so many limits of a server at least,
 _TAKEN_OF_NETWORKS = 0.1  # of which a pair takes this part at most
@@ -101,11 +100,9 @@ class CVXPY(Backend):
 
     @classmethod
     def wins(cls, program: Program) -> bool:
-        """Is this a trade-off, for which an interior point follows several paths, or proportional fairness in a network of many links?"""
+        """Is this proportional fairness in a network of many links?"""
         if not program.down_closed:
             return False
-        if program.goal.feature is Feature.TRADEOFF:
-            return program.n_pairs in _PAIRS_OF_TRADEOFFS
         is_proportional = isinstance(program.goal, AlphaFair) and program.goal.alpha == 1
         return is_proportional and program.n_pairs in _PAIRS_OF_NETWORKS and _is_network(program)
 

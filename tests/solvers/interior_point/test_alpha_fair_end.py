@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import fairopt as fo
+from fairopt.certificate import certify
 from fairopt.instance import FloatArray
-from fairopt.program import AlphaFair
+from fairopt.program import AlphaFair, Solution, Tradeoff
 from fairopt.solvers.interior_point.alpha_fair_end import best_end, error_of
 from fairopt.solvers.interior_point.alpha_fair_worths import Worths
 from fairopt.solvers.interior_point.steps import Point
@@ -94,3 +95,42 @@ def test_active_sets_give_the_optimum(alpha: float) -> None:
     assert end.error < 1e-13
     np.testing.assert_allclose(end.x, optimum, rtol=1e-13)
     np.testing.assert_allclose(end.p, price, rtol=1e-13)
+
+
+def test_the_worth_of_the_total_follows() -> None:
+    """kappa = e / (1 - e) T / S is that of the goal, and its derivatives are those of differences."""
+    program = fo.formulate(fo.Instance([[1]], [[1], [2]], weights=WEIGHTS), "gfj", beta=3, lam=-1)
+    goal = program.goal
+    assert isinstance(goal, Tradeoff)
+    e = goal.efficiency
+    worths = Worths(lay_out(ScaledProgram.of(program), NUMPY), goal.beta, goal.weights, log_odds=float(np.log(e / (1 - e))))
+    v = np.array([0.2, 0.7])
+    at = worths.following(v)
+    assert at.log_kappa == pytest.approx(goal.log_total_worth(v * worths.pairs.scaled.reach), abs=1e-14)
+    np.testing.assert_allclose(at.worth(v) / worths.pairs.scaled.reach, np.exp(goal.log_worth(v * worths.pairs.scaled.reach)), rtol=1e-14)
+    push, pull = at.of_total(v)
+    h = 1e-6
+    for n in range(2):
+        beyond, before = v.copy(), v.copy()
+        beyond[n] += h
+        before[n] -= h
+        assert pull[n] == pytest.approx((worths.following(beyond).log_kappa - worths.following(before).log_kappa) / (2 * h), rel=1e-8)
+    m, higher, lower = at.worth(v), at.following(v), at.following(v)
+    higher.log_kappa += h
+    lower.log_kappa -= h
+    np.testing.assert_allclose(push, (higher.off(v, m)[0] - lower.off(v, m)[0]) / (2 * h), rtol=1e-6)
+
+
+def test_a_user_stopped_by_a_second_row_wastes_nothing() -> None:
+    """User 1 may be on half of a server at once, for which it pays 4 besides the server's price of 2; without it, the end has an error."""
+    instance = fo.Instance([[1]], [[1], [1]], weights=WEIGHTS, parallelism=[np.inf, 0.5])
+    program = fo.formulate(instance, "proportional")
+    assert isinstance(program.goal, AlphaFair)
+    worths = Worths(lay_out(ScaledProgram.of(program, at_once=True), NUMPY), 1.0, program.goal.weights)
+    x = 0.5 / worths.pairs.scaled.scale
+    prices = worths.prices(price_of(2.0, worths), x, np.array([2.0]))
+    assert error_of(worths, x, price_of(2.0, worths), np.array([2.0])).error < 1e-15
+    assert certify(program, Solution(np.array([0.5, 0.5]), prices=prices)).worst < 1e-15
+    assert error_of(worths, x, price_of(2.0, worths), np.array([1.0])).error > 0.1
+    idle = error_of(worths, x / 2, price_of(2.0, worths), np.array([2.0]))
+    assert idle.error > 0.1

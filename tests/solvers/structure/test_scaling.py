@@ -67,6 +67,30 @@ def test_limits_on_tasks_are_caps_or_rows() -> None:
     np.testing.assert_allclose(total.T, np.where(total.user == 1, total.scale / 3, 0.0), rtol=1e-15)
 
 
+def test_limits_on_servers_at_once_are_second_rows_where_they_may_be() -> None:
+    """T x is the part of its limit that a user takes, at any x; prices of second rows are those of the program's limits."""
+    program = fo.formulate(INSTANCE.replace(parallelism=[np.inf, 0.5, 0.25]), "proportional")
+    assert obstacle(program, at_once=True) == ""
+    scaled = ScaledProgram.of(program, at_once=True)
+    assert scaled.limited.tolist() == [1, 2]
+    assert (program.limits.kinds[scaled.second_row] == LimitKind.PARALLELISM).all()
+    x = np.random.default_rng(0).random(scaled.n_pairs)
+    taken = (program.limits.matrix @ scaled.tasks(x)) / program.limits.bounds
+    np.testing.assert_allclose(scaled.sum_by_user(scaled.T * x)[scaled.limited], taken[scaled.second_row], rtol=1e-14)
+    prices = scaled.prices(np.zeros((scaled.n_slots, scaled.n_places)), np.array([5.0, 7.0]))
+    np.testing.assert_allclose(prices[scaled.second_row], [5 / 0.5, 7 / 0.25], rtol=1e-15)
+    assert np.isfinite(scaled.cap[1])  # tasks of an alpha-fair goal are caps, beside it
+
+
+def test_a_user_has_one_second_row() -> None:
+    """In a trade-off a limit on tasks is one, too."""
+    instance = INSTANCE.replace(parallelism=[1, np.inf, np.inf])
+    assert obstacle(fo.formulate(instance, "gfj"), at_once=True) == ""
+    instance = INSTANCE.replace(parallelism=[np.inf, 1, np.inf])
+    assert "on tasks and one on servers" in obstacle(fo.formulate(instance, "gfj"), at_once=True)
+    assert obstacle(fo.formulate(instance, "proportional"), at_once=True) == ""
+
+
 def test_a_part_is_the_same_program_without_the_other_pairs() -> None:
     """Numbered anew, in the same units."""
     scaled = ScaledProgram.of(fo.formulate(INSTANCE, "drfh"))
