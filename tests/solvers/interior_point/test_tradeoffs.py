@@ -56,7 +56,7 @@ LIMITED: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize("part", [1.0, 0.4])
 @pytest.mark.parametrize(("options", "_"), LIMITED, ids=[name for _, name in LIMITED])
-@pytest.mark.parametrize(("notion", "beta", "lam"), [("fds", 2.0, None), ("gfj", 0.5, 4.0), ("gfj", 3.0, -1.0), ("fds", 4.0, -20.0)])
+@pytest.mark.parametrize(("notion", "beta", "lam"), [("fds", 2.0, None), ("gfj", 0.5, 4.0), ("gfj", 3.0, -1.0), ("fds", 3.0, -4.0)])
 def test_one_path_ends_where_a_path_for_each_worth_does(
     notion: str, beta: float, lam: float | None, options: dict[str, Any], _: str, part: float
 ) -> None:
@@ -98,7 +98,7 @@ def test_without_a_worth_of_the_total_it_is_alpha_fair(beta: float) -> None:
     np.testing.assert_allclose(program.per_user(found.x), expected.tasks_per_user, rtol=1e-6)
 
 
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0, 5.0])
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("capped", [False, True])
 @pytest.mark.parametrize("part", [1.0, 0.3])
 def test_limits_on_servers_at_once_by_server_or_as_rows(alpha: float, capped: bool, part: float) -> None:
