@@ -39,9 +39,9 @@ def solved_equations(layout: Layout, state: State, change: float) -> list[FloatA
     return answers
 
 
-def smoothed(layout: Layout, state: State) -> FloatArray | None:
+def smoothed(layout: Layout, state: State, change: float) -> FloatArray | None:
     """Return an approximate equilibrium in which the present limits stop each pair; None if none is found."""
-    return approach(layout.user, layout.g, layout.largest, layout.matrix, layout.row_bounds, state.x, layout.stops(state))
+    return approach(layout.user, layout.g, layout.largest, layout.matrix, layout.row_bounds, state.x, layout.stops(state), min(SETTINGS.slack, change))
 
 
 def drifted(layout: Layout, state: State, recent: list[FloatArray]) -> FloatArray | None:

@@ -30,6 +30,7 @@ from fairopt.solvers.structure.boundary import length
 __all__ = ["approach"]
 
 
+VERBOSE = 0
 def approach(
     user: IntArray,
     g: FloatArray,
@@ -38,32 +39,44 @@ def approach(
     bounds: FloatArray,
     x: FloatArray,
     stop: IntArray,
+    slack: float,
 ) -> FloatArray | None:
-    """Return an approximate equilibrium in which limit ``stop`` stops each pair; None where the steps do not converge.
-
-    Users with a pair that no limit stops (-1: they have all their tasks) keep what they have, and so do pairs whose limit stops
-    no pair that holds anything, and pairs far above its level.
-    """
-    done = np.bincount(user, weights=stop < 0) > 0
-    holding = np.unique(stop[(x > 0) & (stop >= 0)])
-    moving = np.flatnonzero(~done[user] & np.isin(stop, holding) & (largest > 0))
-    moving = moving[(x[moving] > 0) | (_above(user, g, x, stop)[moving] < SETTINGS.far)]
+    total = np.bincount(user, weights=x)
+    rest = np.flatnonzero((stop < 0) & (x > 0))
+    rest = rest[np.argsort(x[rest], kind="stable")]
+    absorber = np.full(total.size, -1)
+    absorber[user[rest]] = rest  # the last one, the largest
+    near = (stop >= 0) & (largest > 0) & ((x > 0) | (_above(user, g, x, stop) < SETTINGS.far))
+    holding = np.unique(stop[near & (x > 0)])
+    moving = np.flatnonzero(near & np.isin(stop, holding))
     if not moving.size:
         return None
-    n = np.unique(user[moving], return_inverse=True)[1]
+    users, n = np.unique(user[moving], return_inverse=True)
     rows, j = np.unique(stop[moving], return_inverse=True)
     if rows.size > SETTINGS.most_equations:
         return None
     matrix = sp.csr_array(sp.diags_array(1.0 / bounds[rows]) @ use[rows])
     kept = x.copy()
     kept[moving] = 0.0
+    takes = absorber[users]
+    filled = takes >= 0
+    held = np.where(filled, np.bincount(n, weights=x[moving]), 0.0)
+    kept[takes[filled]] += held[filled]  # the absorber takes what the others leave
     room = 1.0 - matrix @ kept
-    if (room <= 0).any():
+    columns = sp.csr_array(matrix[:, moving])
+    if filled.any():
+        inner = np.flatnonzero(filled[n])
+        less = sp.csr_array(matrix[:, takes[n[inner]]]).tocoo()
+        columns = sp.csr_array(columns - sp.csr_array((less.data, (less.row, inner[less.col])), shape=columns.shape))
+    elif (room <= 0).any():
         return None
-    answer = _follow(n, j, np.log(g[moving]), largest[moving], sp.csr_array(matrix[:, moving]), room, x[moving])
+    pairs = _Pairs(n, j, columns, room, filled, kept[takes])
+    answer = _follow(pairs, np.log(total[users]), np.log(g[moving]), largest[moving], x[moving], slack)
     if answer is None:
         return None
     kept[moving] = answer
+    given = np.bincount(n, weights=answer)
+    kept[takes[filled]] = np.maximum(kept[takes[filled]] - given[filled], 0.0)
     return kept
 
 
@@ -77,34 +90,48 @@ def _above(user: IntArray, g: FloatArray, x: FloatArray, stop: IntArray) -> Floa
 
 
 def _follow(
-    n: IntArray, j: IntArray, log_g: FloatArray, largest: FloatArray, matrix: sp.csr_array, room: FloatArray, x: FloatArray
+    pairs: _Pairs, have: FloatArray, log_g: FloatArray, largest: FloatArray, x: FloatArray, slack: float
 ) -> FloatArray | None:
-    pairs = _Pairs(n, j, matrix, room)
+    n, j = pairs.n, pairs.j
     x = np.maximum(x, SETTINGS.start * largest)
-    have = np.log(pairs.per_user(x))
-    level = np.full(room.size, np.inf)
+    have = np.where(pairs.filled, have, np.log(pairs.per_user(x)))
+    level = np.full(pairs.room.size, np.inf)
     np.minimum.at(level, j, have[n] - log_g)
-    level -= SETTINGS.slack
+    level -= slack
     w = have[n] - log_g - level[j]
-    for _ in range(SETTINGS.steps):
+    short, f = 0, SETTINGS.to_the_boundary
+    for k in range(SETTINGS.steps):
         product = x / largest * w
         mu = float(product.mean())
         try:
             system = _System(pairs, x / w, np.exp(have))
-            dx, dw, *_ = system.step(x, np.zeros(x.size))
+            step = system.step(x, np.zeros(x.size))
+            dx, dw = step[:2]
             ahead = (x + length(np, x, dx) * dx) / largest * (w + length(np, w, dw) * dw)
             reached = max(float(ahead.mean()), 0.0)  # may exceed mu by hundreds of orders of magnitude
             aim = mu if reached >= mu else mu * max((reached / mu) ** 3, SETTINGS.least_aim)
-            dx, dw, d_have, d_level = system.step(x, (aim * largest - dx * dw) / w)
-        except np.linalg.LinAlgError:
+            step = system.step(x, (aim * largest - dx * dw) / w)
+            part = min(length(np, x, step[0], f), length(np, w, step[1], f))
+            if part < 0.3:
+                other = system.step(x, mu * largest / w)
+                longer = min(length(np, x, other[0], f), length(np, w, other[1], f))
+                if longer > part:
+                    step, part, aim = other, longer, mu
+        except np.linalg.LinAlgError as e:
+            if VERBOSE: print(e)
             return None
-        part = min(length(np, x, dx, SETTINGS.to_the_boundary), length(np, w, dw, SETTINGS.to_the_boundary))
-        x = x + part * dx
-        have += part * d_have
-        level += part * d_level
-        w = np.maximum(have[n] - log_g - level[j], TINY)
+        dx, dw, d_have, d_level = step
+        if VERBOSE: print(k, f'mu {mu:.1e} aim {aim/mu:.1e} part {part:.3f} min {product.min()/mu:.1e}', [f'{length(np,a,b,f):.2f}' for a,b in ((x,dx),(w,dw))], 'dl', abs(d_level).max())
+        for _ in range(20):
+            after = (have + part * d_have)[n] - log_g - (level + part * d_level)[j]
+            if (after > 0.01 * w).all(): break
+            part *= 0.5
+        short = short + 1 if part < 0.01 else 0
+        x, have, level, w = x + part * dx, have + part * d_have, level + part * d_level, after
         if mu < SETTINGS.end and part > 0.5:
             return np.where(x / largest > w, x, 0.0)
+        if short == 3:
+            return None
     return None
 
 
@@ -120,7 +147,7 @@ class _System:
 
     def __init__(self, pairs: _Pairs, pull: FloatArray, total: FloatArray) -> None:
         self.pairs, self.pull, self.total = pairs, pull, total
-        self.own = total + pairs.per_user(pull)
+        self.own = np.where(pairs.filled, np.inf, total + pairs.per_user(pull))
         with unwarned():
             self.factors = scipy.linalg.lu_factor(pairs.eliminated(pull, self.own), overwrite_a=True, check_finite=False)
         if not self.factors[0].diagonal().all():
@@ -143,8 +170,8 @@ class _System:
 class _Pairs:
     """The pairs that move: user n, limit j that stops it, use of the limits (limits, pairs), and what of these is left for them."""
 
-    def __init__(self, n: IntArray, j: IntArray, matrix: sp.csr_array, room: FloatArray) -> None:
-        self.n, self.j, self.matrix, self.room = n, j, matrix, room
+    def __init__(self, n: IntArray, j: IntArray, matrix: sp.csr_array, room: FloatArray, filled, reserve) -> None:
+        self.n, self.j, self.matrix, self.room, self.filled, self.reserve = n, j, matrix, room, filled, reserve
         self.users = int(n.max()) + 1
         self.steps = Steps(smoothing_kernel)
         self.places = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data

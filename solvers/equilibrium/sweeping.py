@@ -67,6 +67,7 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
     best, violation = layout.by_pair(state.x), np.inf
     sets, same = b"", 0
     due, leap, last, spare, stuck = 1, 2 * SETTINGS.every, np.inf, SETTINGS.spare, 0
+    wait = 1.0
     help_from = min(SETTINGS.help_after, SETTINGS.help_after_pairs / max(1, state.x.size))
     for sweep in range(1, SETTINGS.most_sweeps + 1):
         if sweep == SETTINGS.patience and not in_turn:
@@ -103,8 +104,11 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
             last = reached
             ahead = None
             if in_turn and help_now and sweep >= leap and SETTINGS.creep < change < SETTINGS.near and not alone:
-                leap = sweep + SETTINGS.every * (1 if state.x.size <= SETTINGS.few_pairs else 2)
-                ahead = smoothed(layout, state)
+                ahead = smoothed(layout, state, change)
+                worst = np.inf if ahead is None else layout.violation(layout.by_pair(ahead), checks)
+                wait = 1.0 if worst < reached else 1.5 * wait
+                leap = sweep + round(wait * SETTINGS.every) * (1 if state.x.size <= SETTINGS.few_pairs else 2)
+                if worst > 10 * reached: ahead = None
             elif in_turn and nearest < 0.5 * reached:
                 ahead = near[layout.order]
             elif in_turn and not alone and help_now:
