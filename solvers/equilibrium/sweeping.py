@@ -68,6 +68,8 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
     sets, same = b"", 0
     due, leap, last, spare, stuck = 1, 2 * SETTINGS.every, np.inf, SETTINGS.spare, 0
     wait = 1.0
+    jumped = np.inf
+    equations = 0
     help_from = min(SETTINGS.help_after, SETTINGS.help_after_pairs / max(1, state.x.size))
     for sweep in range(1, SETTINGS.most_sweeps + 1):
         if sweep == SETTINGS.patience and not in_turn:
@@ -86,7 +88,10 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
             near, before = layout.by_pair(state.x), violation
             help_now = sweep >= help_from or change <= ROUNDING
             reached = nearest = record.violations[-1] = layout.violation(near, checks)
-            for x in [near, *(solved_equations(layout, state, change) if reached > SETTINGS.aim and help_now else [])]:
+            solve = reached > SETTINGS.aim and help_now and (sweep >= equations or change <= ROUNDING)
+            if solve:
+                equations = sweep + sweep // 20
+            for x in [near, *(solved_equations(layout, state, change) if solve else [])]:
                 worst = reached if x is near else layout.violation(x, checks)
                 if worst < violation:
                     best, violation = x, worst
@@ -106,13 +111,16 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
             if in_turn and help_now and sweep >= leap and SETTINGS.creep < change < SETTINGS.near and not alone:
                 ahead = smoothed(layout, state, change)
                 worst = np.inf if ahead is None else layout.violation(layout.by_pair(ahead), checks)
-                wait = 1.0 if worst < reached else 1.5 * wait
+                wait = 1.0 if worst < reached else 1.25 * wait
                 leap = sweep + round(wait * SETTINGS.every) * (1 if state.x.size <= SETTINGS.few_pairs else 2)
                 if worst > 10 * reached: ahead = None
-            elif in_turn and nearest < 0.5 * reached:
+            elif in_turn and nearest < 0.5 * reached and nearest < 0.5 * jumped:
                 ahead = near[layout.order]
+                jumped = nearest
             elif in_turn and not alone and help_now:
                 ahead = drifted(layout, state, record.recent)
+                if ahead is not None and layout.violation(layout.by_pair(ahead), checks) > 2 * reached:
+                    ahead = None
             if ahead is not None:
                 state.go_to(layout, ahead)
                 record.forget_changes(state)
