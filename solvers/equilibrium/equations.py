@@ -100,10 +100,16 @@ class Structure:
             shares = sp.csr_array((share, (n, np.arange(number))), shape=(self.tasks.size, number))
             levels = sp.csr_array((slope, (np.arange(levelled.size), which)), shape=(levelled.size, rows.size))
             full = sp.csr_array(sp.diags_array(1.0 / self.bounds[rows]) @ self.use[rows][:, columns] @ sp.diags_array(start))
-            blocks: list[Any] = [[shares[n[levelled]], -levels], [full, None]] if rows.size else []
-            blocks += [[shares[done], None] if rows.size else [shares[done]]] if done.size else []
+            # The total of each user is an unknown, too: else its k pairs would have k equations of k numbers.
+            several, whose = np.unique(n[levelled], return_inverse=True)
+            totals = sp.csr_array((np.ones(levelled.size), (np.arange(levelled.size), whose)), shape=(levelled.size, several.size))
+            sums = [[shares[several], None, -sp.eye_array(several.size)]] if several.size else []
+            blocks: list[Any] = [[None, -levels, totals], [full, None, None]] if rows.size else []
+            blocks += [[shares[done], None, None] if rows.size else [shares[done]]] if done.size else []
+            blocks += sums
             matrix, used = sp.csr_array(sp.block_array(blocks, format="csr")), full.sum(axis=1)
         rest = np.concatenate([slope - 1.0, 1.0 - used, self.tasks[done] / total[done] - 1.0])
+        rest = np.append(rest, np.zeros(matrix.shape[0] - rest.size))  # the sums of totals
         correction = _smallest(matrix, rest)
         if correction is None:
             return None

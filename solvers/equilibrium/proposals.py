@@ -4,29 +4,116 @@
   `fairopt.solvers.equilibrium.equations`.
 * An interior point (`fairopt.solvers.equilibrium.smoothing`), which finds which pairs hold something, given the limit that stops each pair.
 * One long step, if each sweep makes nearly the same small change, until some pair is empty.
+
+Sweeps alone converge on almost every instance, if slowly, and so help must not undo what they have done: they go on from a point only if
+its violation of the condition is not much above theirs, and from solutions of the equations only if each is better than the one before.
+(Else the sweeps go round in circles: they leave a point, and are sent back to it.) Equations and interior points take as long as many
+sweeps. So after a failure the next attempt waits longer, in proportion to the sweeps so far.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
 import numpy as np
 
 from fairopt.instance import FloatArray
-from fairopt.instance.tolerances import NOTHING
+from fairopt.instance.tolerances import NOTHING, ROUNDING
+from fairopt.solvers.compiled import Steps
 from fairopt.solvers.equilibrium.equations import Structure
 from fairopt.solvers.equilibrium.layout import Layout, State
 from fairopt.solvers.equilibrium.settings import SETTINGS
 from fairopt.solvers.equilibrium.smoothing import approach
 
-__all__ = ["drifted", "smoothed", "solved_equations"]
+__all__ = ["Help", "drifted", "smoothed", "solved_equations"]
 
 
-def solved_equations(layout: Layout, state: State, change: float) -> list[FloatArray]:
-    """Return the solutions of the equations of the present active sets, one for each choice of empty pairs, by pair of the program."""
+@dataclass(slots=True, eq=False)
+class Help:
+    """When each method is tried, and which of its points the sweeps go on from.
+
+    Attributes
+    ----------
+    layout : Layout
+    checks : Steps
+        The compiled check of the condition.
+    begins : float
+        The sweep with which help begins.
+    equations, interior : int
+        The sweep from which on the equations, or an interior point, are tried again.
+    wait : float
+        For an interior point, in units of its usual wait: it grows with each one that is no better than the sweeps.
+    least : float
+        The violation of the last solution of the equations that the sweeps went on from.
+    """
+
+    layout: Layout
+    checks: Steps
+    begins: float = field(init=False)
+    equations: int = 0
+    interior: int = 2 * SETTINGS.every
+    wait: float = 1.0
+    least: float = np.inf
+
+    def __post_init__(self) -> None:
+        self.begins = min(SETTINGS.help_after, SETTINGS.help_after_pairs / max(1, self.layout.user.size))
+
+    def answers(self, state: State, sweep: int, change: float, reached: float) -> Iterator[FloatArray]:
+        """Yield points that may be the equilibrium, by pair of the program; ``reached`` is the violation of the sweeps."""
+        ended = change <= ROUNDING
+        if reached <= SETTINGS.aim or not (ended or sweep >= max(self.begins, self.equations)):
+            return
+        small = np.count_nonzero(state.x) <= SETTINGS.few_pairs
+        self.equations = sweep + sweep // (SETTINGS.rest_if_few if small else SETTINGS.rest)
+        yield from solved_equations(self.layout, state, change)
+
+    def ahead(
+        self,
+        state: State,
+        recent: list[FloatArray],
+        sweep: int,
+        change: float,
+        reached: float,
+        near: FloatArray,
+        nearest: float,
+        alone: bool,
+    ) -> FloatArray | None:
+        """Return a point, by server, from which the sweeps should go on; None: from where they are.
+
+        ``near`` is the best of the points that were checked now, with violation ``nearest``. ``alone``: the sweeps converge by themselves.
+        """
+        helps = sweep >= self.begins or change <= ROUNDING
+        if helps and not alone and sweep >= self.interior and SETTINGS.creep < change < SETTINGS.near:
+            return self._kept(self._interior(state, sweep, change, reached), SETTINGS.worse_interior * reached)
+        if nearest < SETTINGS.better * min(reached, self.least):
+            self.least = nearest
+            return np.asarray(near[self.layout.order])
+        if helps and not alone:
+            return self._kept(drifted(self.layout, state, recent), SETTINGS.worse_drift * reached)
+        return None
+
+    def _interior(self, state: State, sweep: int, change: float, reached: float) -> FloatArray | None:
+        x = smoothed(self.layout, state, change)
+        if self._kept(x, reached) is None:
+            self.wait *= SETTINGS.longer
+        else:
+            self.wait, self.equations = 1.0, 0
+        unit = SETTINGS.every * (1 if state.x.size <= SETTINGS.few_pairs else 2)
+        self.interior = sweep + round(self.wait * unit)
+        return x
+
+    def _kept(self, x: FloatArray | None, most: float) -> FloatArray | None:
+        """Return x, by server, unless it violates the condition by more than that."""
+        return None if x is None or self.layout.violation(self.layout.by_pair(x), self.checks) > most else x
+
+
+def solved_equations(layout: Layout, state: State, change: float) -> Iterator[FloatArray]:
+    """Yield the solutions of the equations of the present active sets, one for each choice of empty pairs, by pair of the program."""
     some = int((state.x > NOTHING * layout.largest).sum())
-    if some > max(SETTINGS.few_pairs, np.count_nonzero(state.total) + np.isfinite(state.level).sum()) and change > SETTINGS.creep:
-        return []  # more pairs than equations can determine: too early, and expensive
+    if some > max(SETTINGS.few_pairs, np.count_nonzero(state.total) + np.isfinite(state.level).sum()) and change > SETTINGS.close:
+        return  # more pairs than equations can determine: too early, and expensive
     structure = Structure(layout.user, layout.g, layout.tasks, layout.matrix, layout.row_bounds, state.x, layout.stops(state))
-    answers: list[FloatArray] = []
     seen: set[bytes] = set()
     for nothing in SETTINGS.empty if some <= SETTINGS.few_pairs or change < SETTINGS.close else SETTINGS.empty[:1]:
         positive = state.x > nothing * layout.largest
@@ -35,13 +122,13 @@ def solved_equations(layout: Layout, state: State, change: float) -> list[FloatA
         seen.add(positive.tobytes())
         x = structure.solve(positive)
         if x is not None:
-            answers.append(layout.by_pair(x))
-    return answers
+            yield layout.by_pair(x)
 
 
 def smoothed(layout: Layout, state: State, change: float) -> FloatArray | None:
     """Return an approximate equilibrium in which the present limits stop each pair; None if none is found."""
-    return approach(layout.user, layout.g, layout.largest, layout.matrix, layout.row_bounds, state.x, layout.stops(state), min(SETTINGS.slack, change))
+    arrays = (layout.user, layout.g, layout.largest, layout.matrix, layout.row_bounds, state.x, layout.stops(state))
+    return approach(*arrays, min(SETTINGS.slack, change))
 
 
 def drifted(layout: Layout, state: State, recent: list[FloatArray]) -> FloatArray | None:

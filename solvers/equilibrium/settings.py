@@ -42,6 +42,14 @@ class Settings(NamedTuple):
     pairs_to_compile: int = 100_000  # from which on compiled code checks the condition
     most_numbers: int = 2_000_000  # of the record of sweeps
 
+    # Help (proposals).
+    better: float = 0.5  # of the violation of the sweeps, and of the last such point: the sweeps go on from there
+    worse_interior: float = 10.0  # times the violation of the sweeps: they do not go on from an interior point
+    worse_drift: float = 2.0  # or from the end of a long step
+    longer: float = 1.25  # factor on the wait after an interior point that is no better
+    rest: int = 5  # part 1/5 of the sweeps so far passes until the equations are tried again,
+    rest_if_few: int = 20  # 1/20 with few pairs
+
     # The equations of the pairs that are used (equations).
     dense_equations: int = 200  # unknowns up to which everything is dense: building sparse matrices would take most of the time
     regular: float = 1e-11  # multiple of the identity that is added
@@ -53,7 +61,12 @@ class Settings(NamedTuple):
     steps: int = 60
     end: float = 1e-12  # mu at the end
     start: float = 1e-6  # of its largest value is the least that a pair starts with
-    slack: float = 0.05  # by which levels begin below the least share, in logarithms
+    slack: float = 0.05  # by which levels begin below the least share, in logarithms; or the last change of the sweeps, if that is less
+    centre: float = 0.3  # of a step, below which one towards equal products is tried
+    keep: float = 0.01  # of the distance of a pair above its level is left after a step, at least
+    halvings: int = 20  # of a step that would leave less
+    short: float = 0.01  # part of a step that is no progress
+    shorts: int = 3  # of these in a row end the steps
     dense_products: float = 10.0  # tables may take this many times the products of the kernel: they are faster, product for product,
     small_table: float = 5e6  # or this many in any case: the kernel, in plain Python, takes longer
     product_seconds: float = 3e-7  # of plain Python for one product, roughly

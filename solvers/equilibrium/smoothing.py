@@ -10,6 +10,14 @@ A Newton step eliminates x, w and log X, user by user, and leaves a dense system
 however many users and pairs there are. (Under time division these are the conditions of a convex program. Otherwise there is no guarantee
 that the steps converge.)
 
+*Users who have all their tasks.* Their X is the number of their tasks. At servers whose limits stop them their shares equal the levels, as
+those of others do, and the rest of their tasks runs where nothing stops them. Such a pair has room for more and no equation of its own:
+a task of the user at another pair is one less here, and so the other pair uses A[j,p] - A[j,rest].
+
+*Where it begins.* With wrong limits, or far from the equilibrium, the path to mu = 0 may turn back, and the equations become singular where
+it does. Nearer to the equilibrium there is less to turn: so the steps begin as near to it as the last change of the sweeps, and give up
+as soon as they make no progress.
+
 The answer proves nothing: it is a point for the sweeps to go on from, near which the equations have the right active sets.
 """
 
@@ -19,7 +27,7 @@ import numpy as np
 import scipy
 import scipy.sparse as sp
 
-from fairopt.instance import FloatArray, IntArray
+from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import TINY
 from fairopt.processes.streams import unwarned
 from fairopt.solvers.compiled import Steps
@@ -30,7 +38,6 @@ from fairopt.solvers.structure.boundary import length
 __all__ = ["approach"]
 
 
-VERBOSE = 0
 def approach(
     user: IntArray,
     g: FloatArray,
@@ -41,14 +48,18 @@ def approach(
     stop: IntArray,
     slack: float,
 ) -> FloatArray | None:
-    total = np.bincount(user, weights=x)
-    rest = np.flatnonzero((stop < 0) & (x > 0))
-    rest = rest[np.argsort(x[rest], kind="stable")]
-    absorber = np.full(total.size, -1)
-    absorber[user[rest]] = rest  # the last one, the largest
+    """Return an approximate equilibrium in which limit ``stop`` stops each pair; None where the steps do not converge.
+
+    Pairs that no limit stops (-1: their users have all their tasks) keep what they have, but for one pair of each user, which takes what
+    its other pairs leave. So do pairs whose limit stops no pair that holds anything, and empty pairs far above its level. Levels begin
+    ``slack`` below the least share, in logarithms.
+    """
+    unstopped = np.flatnonzero((stop < 0) & (x > 0))
+    unstopped = unstopped[np.argsort(x[unstopped], kind="stable")]
+    rest = np.full(int(user.max(initial=-1)) + 1, -1)  # the pair of each user that takes what is left: its largest one
+    rest[user[unstopped]] = unstopped
     near = (stop >= 0) & (largest > 0) & ((x > 0) | (_above(user, g, x, stop) < SETTINGS.far))
-    holding = np.unique(stop[near & (x > 0)])
-    moving = np.flatnonzero(near & np.isin(stop, holding))
+    moving = np.flatnonzero(near & np.isin(stop, stop[near & (x > 0)]))
     if not moving.size:
         return None
     users, n = np.unique(user[moving], return_inverse=True)
@@ -56,27 +67,22 @@ def approach(
     if rows.size > SETTINGS.most_equations:
         return None
     matrix = sp.csr_array(sp.diags_array(1.0 / bounds[rows]) @ use[rows])
-    kept = x.copy()
+    rest, complete = rest[users], rest[users] >= 0
+    kept, held = x.copy(), np.bincount(n, weights=x[moving])
     kept[moving] = 0.0
-    takes = absorber[users]
-    filled = takes >= 0
-    held = np.where(filled, np.bincount(n, weights=x[moving]), 0.0)
-    kept[takes[filled]] += held[filled]  # the absorber takes what the others leave
-    room = 1.0 - matrix @ kept
+    kept[rest[complete]] += held[complete]
     columns = sp.csr_array(matrix[:, moving])
-    if filled.any():
-        inner = np.flatnonzero(filled[n])
-        less = sp.csr_array(matrix[:, takes[n[inner]]]).tocoo()
-        columns = sp.csr_array(columns - sp.csr_array((less.data, (less.row, inner[less.col])), shape=columns.shape))
-    elif (room <= 0).any():
-        return None
-    pairs = _Pairs(n, j, columns, room, filled, kept[takes])
-    answer = _follow(pairs, np.log(total[users]), np.log(g[moving]), largest[moving], x[moving], slack)
+    if complete.any():
+        own = np.flatnonzero(complete[n])
+        taken = matrix[:, rest[n[own]]].tocoo()
+        columns = sp.csr_array(columns - sp.csr_array((taken.data, (taken.row, own[taken.col])), shape=columns.shape))
+    pairs = _Pairs(n, j, columns, 1.0 - matrix @ kept, complete)
+    total: FloatArray = np.bincount(user, weights=x).astype(np.float64)[users]
+    answer = _follow(pairs, total, np.log(g[moving]), largest[moving], x[moving], slack)
     if answer is None:
         return None
     kept[moving] = answer
-    given = np.bincount(n, weights=answer)
-    kept[takes[filled]] = np.maximum(kept[takes[filled]] - given[filled], 0.0)
+    kept[rest[complete]] = np.maximum(kept[rest[complete]] - np.bincount(n, weights=answer)[complete], 0.0)
     return kept
 
 
@@ -89,48 +95,32 @@ def _above(user: IntArray, g: FloatArray, x: FloatArray, stop: IntArray) -> Floa
     return np.asarray(share - level[stop])
 
 
-def _follow(
-    pairs: _Pairs, have: FloatArray, log_g: FloatArray, largest: FloatArray, x: FloatArray, slack: float
-) -> FloatArray | None:
+def _follow(pairs: _Pairs, total: FloatArray, log_g: FloatArray, largest: FloatArray, x: FloatArray, slack: float) -> FloatArray | None:
     n, j = pairs.n, pairs.j
     x = np.maximum(x, SETTINGS.start * largest)
-    have = np.where(pairs.filled, have, np.log(pairs.per_user(x)))
+    have = np.log(np.where(pairs.complete, total, pairs.per_user(x)))
     level = np.full(pairs.room.size, np.inf)
     np.minimum.at(level, j, have[n] - log_g)
     level -= slack
     w = have[n] - log_g - level[j]
-    short, f = 0, SETTINGS.to_the_boundary
-    for k in range(SETTINGS.steps):
-        product = x / largest * w
-        mu = float(product.mean())
+    shorts = 0
+    for _ in range(SETTINGS.steps):
+        mu = float((x / largest * w).mean())
         try:
             system = _System(pairs, x / w, np.exp(have))
-            step = system.step(x, np.zeros(x.size))
-            dx, dw = step[:2]
-            ahead = (x + length(np, x, dx) * dx) / largest * (w + length(np, w, dw) * dw)
-            reached = max(float(ahead.mean()), 0.0)  # may exceed mu by hundreds of orders of magnitude
-            aim = mu if reached >= mu else mu * max((reached / mu) ** 3, SETTINGS.least_aim)
-            step = system.step(x, (aim * largest - dx * dw) / w)
-            part = min(length(np, x, step[0], f), length(np, w, step[1], f))
-            if part < 0.3:
-                other = system.step(x, mu * largest / w)
-                longer = min(length(np, x, other[0], f), length(np, w, other[1], f))
-                if longer > part:
-                    step, part, aim = other, longer, mu
-        except np.linalg.LinAlgError as e:
-            if VERBOSE: print(e)
+            part, (dx, _, d_have, d_level) = system.best_step(x, w, largest, mu)
+        except np.linalg.LinAlgError:
             return None
-        dx, dw, d_have, d_level = step
-        if VERBOSE: print(k, f'mu {mu:.1e} aim {aim/mu:.1e} part {part:.3f} min {product.min()/mu:.1e}', [f'{length(np,a,b,f):.2f}' for a,b in ((x,dx),(w,dw))], 'dl', abs(d_level).max())
-        for _ in range(20):
+        for _ in range(SETTINGS.halvings):  # X is an exponential, so that a step may take w below 0
             after = (have + part * d_have)[n] - log_g - (level + part * d_level)[j]
-            if (after > 0.01 * w).all(): break
-            part *= 0.5
-        short = short + 1 if part < 0.01 else 0
-        x, have, level, w = x + part * dx, have + part * d_have, level + part * d_level, after
+            if (after >= SETTINGS.keep * w).all():
+                break
+            part /= 2
+        x, have, level, w = x + part * dx, have + part * d_have, level + part * d_level, np.maximum(after, TINY)
+        shorts = shorts + 1 if part < SETTINGS.short else 0
         if mu < SETTINGS.end and part > 0.5:
             return np.where(x / largest > w, x, 0.0)
-        if short == 3:
+        if shorts == SETTINGS.shorts:
             return None
     return None
 
@@ -142,16 +132,30 @@ class _System:
 
         (X[n] + sum of pull over the pairs of n) dX[n]  =  sum of (target + pull dL[j]) over the pairs of n  -  X[n],
 
-    gives dX from dL. What is left is as many equations as there are limits, however many users.
+    gives dX from dL. What is left is as many equations as there are limits, however many users. X of a complete user stays.
     """
 
     def __init__(self, pairs: _Pairs, pull: FloatArray, total: FloatArray) -> None:
         self.pairs, self.pull, self.total = pairs, pull, total
-        self.own = np.where(pairs.filled, np.inf, total + pairs.per_user(pull))
+        self.own = np.where(pairs.complete, np.inf, total + pairs.per_user(pull))
         with unwarned():
             self.factors = scipy.linalg.lu_factor(pairs.eliminated(pull, self.own), overwrite_a=True, check_finite=False)
         if not self.factors[0].diagonal().all():
             raise np.linalg.LinAlgError("exactly singular")
+
+    def best_step(self, x: FloatArray, w: FloatArray, largest: FloatArray, mu: float) -> tuple[float, tuple[FloatArray, ...]]:
+        """Return a step by predictor and corrector, or towards equal products where that goes further, and the part of it to go."""
+        dx, dw, *_ = self.step(x, np.zeros(x.size))
+        ahead = (x + length(np, x, dx) * dx) / largest * (w + length(np, w, dw) * dw)
+        reached = max(float(ahead.mean()), 0.0)  # may exceed mu by hundreds of orders of magnitude
+        aim = mu if reached >= mu else mu * max((reached / mu) ** 3, SETTINGS.least_aim)
+        step = self.step(x, (aim * largest - dx * dw) / w)
+        part = _part(x, w, step)
+        if part < SETTINGS.centre:
+            other = self.step(x, mu * largest / w)
+            if (further := _part(x, w, other)) > part:
+                return further, other
+        return part, step
 
     def step(self, x: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return the changes of x, w, log X and log L; ``target`` is what x would be, were w to stay."""
@@ -167,11 +171,19 @@ class _System:
         return dx, dw, have, level
 
 
-class _Pairs:
-    """The pairs that move: user n, limit j that stops it, use of the limits (limits, pairs), and what of these is left for them."""
+def _part(x: FloatArray, w: FloatArray, step: tuple[FloatArray, ...]) -> float:
+    """Return the part of a step that x and w can go."""
+    return min(length(np, x, step[0], SETTINGS.to_the_boundary), length(np, w, step[1], SETTINGS.to_the_boundary))
 
-    def __init__(self, n: IntArray, j: IntArray, matrix: sp.csr_array, room: FloatArray, filled, reserve) -> None:
-        self.n, self.j, self.matrix, self.room, self.filled, self.reserve = n, j, matrix, room, filled, reserve
+
+class _Pairs:
+    """The pairs that move: user n, limit j that stops it, use of the limits (limits, pairs), and what of these is left for them.
+
+    Of a ``complete`` user (users,) the use is that of a task that moves here from the pair that takes the rest.
+    """
+
+    def __init__(self, n: IntArray, j: IntArray, matrix: sp.csr_array, room: FloatArray, complete: BoolArray) -> None:
+        self.n, self.j, self.matrix, self.room, self.complete = n, j, matrix, room, complete
         self.users = int(n.max()) + 1
         self.steps = Steps(smoothing_kernel)
         self.places = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data

@@ -9,7 +9,7 @@ pairs hold something, their end is computed as soon as the active sets (which pa
 stayed the same for a few sweeps (`fairopt.solvers.equilibrium.settled`). After 200 sweeps (fewer where a sweep has many pairs and takes
 long) three methods propose points that may be better:
 
-* the equations of the active sets that the sweeps have found are solved every few sweeps (`fairopt.solvers.equilibrium.equations`); where
+* the equations of the active sets that the sweeps have found are solved now and then (`fairopt.solvers.equilibrium.equations`); where
   their solution satisfies the condition of the equilibrium, it is the answer;
 * if each sweep makes nearly the same small change, one step makes them all, until some pair is empty;
 * if sweeps converge slowly, an interior point (`fairopt.solvers.equilibrium.smoothing`) finds which pairs hold something, given the limit
@@ -19,7 +19,8 @@ The equations are solved here, and not only in the polish of the answer, because
 converges geometrically does not bound its error.
 
 Near the end, only the sweeps go on, as long as they halve the violation: the other two methods know eight digits of the answer only, and
-the sweeps would return to the same points. A point that is good enough is returned after ten more attempts at a better one.
+the sweeps would return to the same points. `fairopt.solvers.equilibrium.proposals.Help` decides which method is tried when, and which
+points the sweeps go on from. A point that is good enough is returned after ten more attempts at a better one.
 
 Asynchronous servers act one at a tick, in random order, and carry out a decision up to ``delay`` ticks later, when others have moved. If
 they overshoot together, all steps are shortened, by half whenever the servers stop converging. In a random or asynchronous order only the
@@ -31,6 +32,7 @@ A point is returned only if its violation of the condition is within the toleran
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 
 import numpy as np
 
@@ -42,7 +44,7 @@ from fairopt.solvers.backend import Deadline
 from fairopt.solvers.compiled import Steps
 from fairopt.solvers.equilibrium import kernel, violation_kernel
 from fairopt.solvers.equilibrium.layout import Layout, State
-from fairopt.solvers.equilibrium.proposals import drifted, smoothed, solved_equations
+from fairopt.solvers.equilibrium.proposals import Help
 from fairopt.solvers.equilibrium.record import Record
 from fairopt.solvers.equilibrium.settings import SETTINGS
 from fairopt.solvers.equilibrium.settled import limit_of_sweeps
@@ -66,11 +68,8 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
     in_turn = goal.order == "sequential"
     best, violation = layout.by_pair(state.x), np.inf
     sets, same = b"", 0
-    due, leap, last, spare, stuck = 1, 2 * SETTINGS.every, np.inf, SETTINGS.spare, 0
-    wait = 1.0
-    jumped = np.inf
-    equations = 0
-    help_from = min(SETTINGS.help_after, SETTINGS.help_after_pairs / max(1, state.x.size))
+    due, last, spare, stuck = 1, np.inf, SETTINGS.spare, 0
+    help_ = Help(layout, checks)
     for sweep in range(1, SETTINGS.most_sweeps + 1):
         if sweep == SETTINGS.patience and not in_turn:
             act, in_turn = _turns(Equilibrium(goal.weights), layout, state, steps), True
@@ -86,12 +85,8 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
         if change <= ROUNDING or sweep >= due or deadline.left == 0.0:
             due = min(2 * sweep, sweep + SETTINGS.every)
             near, before = layout.by_pair(state.x), violation
-            help_now = sweep >= help_from or change <= ROUNDING
             reached = nearest = record.violations[-1] = layout.violation(near, checks)
-            solve = reached > SETTINGS.aim and help_now and (sweep >= equations or change <= ROUNDING)
-            if solve:
-                equations = sweep + sweep // 20
-            for x in [near, *(solved_equations(layout, state, change) if solve else [])]:
+            for x in chain([near], help_.answers(state, sweep, change, reached)):
                 worst = reached if x is near else layout.violation(x, checks)
                 if worst < violation:
                     best, violation = x, worst
@@ -107,20 +102,7 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
                 break
             alone = enough or (change < SETTINGS.close and reached < 0.5 * last)  # the sweeps converge by themselves
             last = reached
-            ahead = None
-            if in_turn and help_now and sweep >= leap and SETTINGS.creep < change < SETTINGS.near and not alone:
-                ahead = smoothed(layout, state, change)
-                worst = np.inf if ahead is None else layout.violation(layout.by_pair(ahead), checks)
-                wait = 1.0 if worst < reached else 1.25 * wait
-                leap = sweep + round(wait * SETTINGS.every) * (1 if state.x.size <= SETTINGS.few_pairs else 2)
-                if worst > 10 * reached: ahead = None
-            elif in_turn and nearest < 0.5 * reached and nearest < 0.5 * jumped:
-                ahead = near[layout.order]
-                jumped = nearest
-            elif in_turn and not alone and help_now:
-                ahead = drifted(layout, state, record.recent)
-                if ahead is not None and layout.violation(layout.by_pair(ahead), checks) > 2 * reached:
-                    ahead = None
+            ahead = help_.ahead(state, record.recent, sweep, change, reached, near, nearest, alone) if in_turn else None
             if ahead is not None:
                 state.go_to(layout, ahead)
                 record.forget_changes(state)

@@ -14,7 +14,7 @@ import fairopt as fo
 from fairopt.certificate.conditions import bottleneck_violation
 from fairopt.program import Equilibrium
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.equilibrium import smoothing, sweeping
+from fairopt.solvers.equilibrium import proposals, smoothing, sweeping
 from fairopt.solvers.equilibrium.engine import BestResponse
 from fairopt.solvers.equilibrium.record import Sweeps
 from fairopt.solvers.equilibrium.settings import SETTINGS
@@ -96,13 +96,40 @@ def test_slow_instances_end(seed: int, sharing: str) -> None:
     assert allocation.details["iterations"] < 1000
 
 
+def hard(users: int, servers: int, seed: int, zeros: bool, tasks: bool, whole: bool) -> fo.Instance:
+    """Three tenths of the pairs; numbers of tasks of 0.2 to 3 times what the cluster holds of each user's, all alike."""
+    rng = np.random.default_rng(seed)
+    capacities, demands = rng.uniform(1, 10, (servers, 3)), rng.uniform(0.01, 0.1, (users, 3))
+    if whole:
+        capacities, demands = np.round(5 * capacities), np.ceil(200 * demands)
+    if zeros:
+        demands[(rng.random((users, 3)) < 0.3) & (np.arange(3) != rng.integers(3, size=users)[:, None])] = 0.0
+    eligibility = rng.random((users, servers)) < 0.3
+    eligibility[np.arange(users), rng.integers(servers, size=users)] = True
+    most = np.ceil((capacities.sum(axis=0) / demands.sum(axis=0)).min() * rng.uniform(0.2, 3, users)) if tasks else np.inf
+    return fo.Instance(capacities, demands, rng.integers(1, 5, users), eligibility, tasks=np.full(users, most))
+
+
+@pytest.mark.parametrize(
+    ("users", "servers", "seed", "zeros", "tasks", "whole", "sweeps"),
+    [(120, 60, 0, True, True, True, 1000), (300, 150, 1, False, True, False, 1000)],
+)
+def test_slow_sweeps_with_finite_tasks_and_zero_demands(
+    users: int, servers: int, seed: int, zeros: bool, tasks: bool, whole: bool, sweeps: int
+) -> None:
+    """Each of these had no answer after 20,000 sweeps, or took thousands."""
+    allocation = fo.solve(hard(users, servers, seed, zeros, tasks, whole), "psdsf")
+    assert allocation.certificate.worst <= 1e-9
+    assert allocation.details["iterations"] < sweeps
+
+
 def test_sweeps_alone_would_take_thousands(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three users in a cycle of three servers, whose rates match but for 0.1%: each sweep moves a thousandth of a task."""
     instance = fo.Instance([[1.0], [1.0], [1.0]], [[1.0], [1.0], [1.0]], rates=[[1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [1.001, 0.0, 1.0]])
     helped = fo.solve(instance, "psdsf")
     assert helped.certificate.worst <= 1e-12
     assert helped.details["iterations"] < 300
-    monkeypatch.setattr(sweeping, "SETTINGS", SETTINGS._replace(help_after=np.inf, help_after_pairs=np.inf))
+    monkeypatch.setattr(proposals, "SETTINGS", SETTINGS._replace(help_after=np.inf, help_after_pairs=np.inf))
     alone = fo.solve(instance, "psdsf")
     assert alone.details["iterations"] > 2000
     np.testing.assert_allclose(helped.tasks_per_user, alone.tasks_per_user, rtol=1e-9)
@@ -131,7 +158,7 @@ def test_elimination_of_users_is_the_schur_complement(dense: float, monkeypatch:
     rng = np.random.default_rng(0)
     n, j = (part.ravel() for part in np.nonzero(rng.random((7, 5)) < 0.6))
     use = rng.random((5, n.size)) * (rng.random((5, n.size)) < 0.4)
-    pairs = _Pairs(n, j, sp.csr_array(use), np.ones(5))
+    pairs = _Pairs(n, j, sp.csr_array(use), np.ones(5), np.zeros(7, bool))
     pull, own = rng.uniform(0.1, 1, n.size), rng.uniform(5, 9, 7)
     of_user, of_limit = np.eye(7)[n], np.eye(5)[j]
     moves = of_limit - of_user @ np.diag(1 / own) @ of_user.T @ np.diag(pull) @ of_limit
@@ -152,7 +179,7 @@ def test_many_users_of_few_servers(sharing: str) -> None:
 def test_an_answer_within_the_tolerance_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tenth of the tolerance is aimed at; where the sweeps end between the two, the tolerance is what counts."""
     monkeypatch.setattr(sweeping, "SETTINGS", SETTINGS._replace(most_sweeps=1))
-    monkeypatch.setattr(sweeping, "solved_equations", lambda *_: [])
+    monkeypatch.setattr(proposals, "solved_equations", lambda *_: [])
     instance = fo.Instance([[9.0, 12.0, 100.0], [12.0, 12.0, 0.0]], [[1.5, 1.0, 10.0], [1.0, 2.0, 10.0], [0.5, 1.0, 0.0], [1.0, 0.5, 0.0]])
     violation = fo.solve(instance, "psdsf", tolerance=0.7).certificate.fairness
     assert 0.07 < violation <= 0.7

@@ -8,9 +8,9 @@ import pytest
 import fairopt as fo
 from fairopt.program import Equilibrium
 from fairopt.solvers.compiled import Steps
-from fairopt.solvers.equilibrium import kernel
+from fairopt.solvers.equilibrium import kernel, proposals, violation_kernel
 from fairopt.solvers.equilibrium.layout import Layout, State
-from fairopt.solvers.equilibrium.proposals import drifted, smoothed, solved_equations
+from fairopt.solvers.equilibrium.proposals import Help, drifted, smoothed, solved_equations
 
 CASES = [(1, 8), (4, 16)]  # seeds, and a number of sweeps that is not enough
 
@@ -39,8 +39,8 @@ def test_the_equations_of_the_right_sets_are_the_equilibrium(seed: int, sweeps: 
 @pytest.mark.parametrize(("seed", "sweeps"), CASES)
 def test_the_smoothed_point_is_near_it(seed: int, sweeps: int) -> None:
     """An interior point knows the answer to some digits."""
-    layout, state, _, expected = after(seed, sweeps)
-    x = smoothed(layout, state)
+    layout, state, change, expected = after(seed, sweeps)
+    x = smoothed(layout, state, change)
     assert x is not None
     np.testing.assert_allclose(layout.program.per_user(layout.by_pair(x)), expected, rtol=1e-6)
 
@@ -67,3 +67,52 @@ def test_nothing_is_proposed_where_nothing_empties() -> None:
     assert drifted(layout, state, [state.x]) is None
     rising = [state.x - k for k in (3.0, 2.0, 1.0)] + [state.x]
     assert drifted(layout, state, rising) is None
+
+
+@pytest.mark.parametrize("sweeps", [1, 2, 3])
+def test_a_user_with_all_its_tasks_moves_them_between_servers(sweeps: int) -> None:
+    """It has 0.9 tasks on servers of 1 and 2, each with a user of its own: with the first of these it has one level, so that 0.1 of its
+    tasks run there, and 0.8 on the second server, where nothing stops it. Each sweep halves the way that is left.
+    """
+    instance = fo.Instance(
+        [[1.0], [2.0]], [[1.0]] * 3, [1, 1, 1], [[True, True], [True, False], [False, True]], tasks=[0.9, np.inf, np.inf]
+    )
+    program = fo.formulate(instance, "psdsf")
+    assert isinstance(program.goal, Equilibrium)
+    layout = Layout.of(program, program.goal)
+    state, steps = layout.empty(), Steps(kernel)
+    for _ in range(sweeps):
+        steps.run("sweep", np.arange(2), *layout.arrays(state), seconds=0.0)
+    expected = [0.1, 0.9, 0.8, 1.2]
+    assert np.abs(state.x - expected).max() > 0.04
+    x = smoothed(layout, state, 0.1)
+    assert x is not None
+    np.testing.assert_allclose(x, expected, rtol=1e-9)
+
+
+def test_the_sweeps_do_not_go_on_from_worse_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long step to where nobody has anything is refused, one to where the sweeps are is not; an interior point waits longer each time."""
+    layout, state, _, _ = after(4, 16)
+    reached = layout.violation(layout.by_pair(state.x), Steps(violation_kernel))
+    help_ = Help(layout, Steps(violation_kernel))
+    monkeypatch.setattr(proposals, "smoothed", lambda *_: None)
+    for target, kept in ((np.zeros_like(state.x), False), (state.x + 0.0, True)):
+        monkeypatch.setattr(proposals, "drifted", lambda *_, target=target: target)
+        ahead = help_.ahead(state, [], 300, 1.0, reached, layout.by_pair(state.x), reached, False)
+        assert (ahead is not None) == kept
+    waits = []
+    for _ in range(4):
+        sweep = help_.interior
+        assert help_.ahead(state, [], sweep + 1000, 1e-3, reached, layout.by_pair(state.x), reached, False) is None
+        waits.append(help_.interior - sweep - 1000)
+    assert waits == sorted(waits)
+    assert waits[-1] > waits[0]
+
+
+def test_no_circles_between_sweeps_and_equations() -> None:
+    """A solution that halves the violation is gone on from once, and again only if it is better than the last one by as much."""
+    layout, state, _, _ = after(4, 16)
+    help_ = Help(layout, Steps(violation_kernel))
+    near = layout.by_pair(state.x)
+    jumps = [help_.ahead(state, [], 1, 1.0, 1e-3, near, nearest, False) is not None for nearest in (4e-4, 4e-4, 3e-4, 1.9e-4)]
+    assert jumps == [True, False, False, True]
