@@ -32,7 +32,7 @@ def polishes(program: Program, solution: Solution, deadline: Deadline = _NEVER) 
         from fairopt.solvers.leximin.polish import polishes as of_levels
 
         delay = program.goal.delay if isinstance(program.goal, FinishTimes) else None
-        yield from (("level equations", found) for found in of_levels(program, solution, delay))
+        yield from (("level equations", found) for found in of_levels(program, solution, deadline, delay))
         return
     if isinstance(program.goal, TreeFilling):
         from fairopt.solvers.leximin.tree_polish import polish_tree

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -266,6 +266,8 @@ class Step:
         A feasible point.
     levels : array (users,), or None
         The levels at x, to which settled users are held where rounding leaves them less than they had; None: they keep what they had.
+    held : array (users,), or None
+        What settled users have, where the engine knows it better by now.
     t : float
         What all who rise can have.
     proof : Proof, optional
@@ -282,6 +284,7 @@ class Step:
     levels: FloatArray | None
     t: float
     proof: Proof | None = None
+    held: FloatArray | None = None
     stopped: IntArray | None = None
     at_cap: IntArray = field(default_factory=lambda: _NOBODY)
     caps: FloatArray = field(default_factory=lambda: _NOTHING)
@@ -336,6 +339,7 @@ def raise_levels(
             stages.append(Stage(change, users, None, part))
             course = goal.renew(course.settled(users, course.at(change)[users]), change)
             continue
+        course = course if step.held is None else replace(course, start=step.held)
         course = course if step.levels is None else course.lowered(step.levels)
         if step.at_cap.size:
             stages.extend(step.cap_stages)

@@ -26,15 +26,18 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import FITS, ROUNDING
 from fairopt.program import Program, Solution, Stage
 from fairopt.program.own_limits import OwnLimits
+from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.least_change import LeastChange, change_of_least
+from fairopt.solvers.leximin.least_prices import with_least_prices
 from fairopt.solvers.leximin.settings import SETTINGS
 
-__all__ = ["on_levels", "polish", "polishes"]
+__all__ = ["levels_on", "on_levels", "polish", "polishes"]
 
 
-def polishes(program: Program, solution: Solution, delay: FloatArray | None = None) -> Iterator[Solution]:
+def polishes(program: Program, solution: Solution, deadline: Deadline, delay: FloatArray | None = None) -> Iterator[Solution]:
     """Yield solutions near this one that satisfy the equations of its levels; first levels that differ by rounding are joined, then by
-    more. Each of them comes first with the prices of this one, then with exact prices, then on the pairs that are cheapest at these.
+    more. Each of them comes first with the prices of this one, then with exact prices, then on the pairs that are cheapest at these, then
+    with the least prices.
 
     An error of a level within the solver's tolerance is a thousand times as large for a user that pays little of its cost.
     """
@@ -47,6 +50,9 @@ def polishes(program: Program, solution: Solution, delay: FloatArray | None = No
             cheapest = _on_cheapest(program, exact)
             if cheapest is not None:
                 yield polish(program, cheapest, same)
+            least = with_least_prices(program, near, deadline)
+            if least is not None:
+                yield least
 
 
 def polish(program: Program, solution: Solution, same: float = SETTINGS.same[0], delay: FloatArray | None = None) -> Solution:
@@ -67,6 +73,17 @@ def polish(program: Program, solution: Solution, same: float = SETTINGS.same[0],
     )
     near = replace(solution, x=x, stages=stages)
     return near if delay is None else _with_exact_prices(program, near)
+
+
+def levels_on(program: Program, solution: Solution, rising: BoolArray) -> FloatArray | None:
+    """Return the levels that satisfy these equations, (users,), nan of users who are in no stage; None if they cannot be solved."""
+    found = _on_levels(program, solution, SETTINGS.same[0], None, rising)
+    if found is None:
+        return None
+    levels = np.full(len(program.users), np.nan)
+    for stage, level in zip(solution.stages, found[1], strict=True):
+        levels[stage.users] = level
+    return levels
 
 
 def on_levels(program: Program, solution: Solution, rising: BoolArray, delay: FloatArray | None = None) -> FloatArray | None:
@@ -226,7 +243,8 @@ def _exact_prices(program: Program, pairs: IntArray, per_level: FloatArray, pric
 
 def _sets(program: Program, solution: Solution, per_level: FloatArray, levels: FloatArray) -> tuple[BoolArray, BoolArray]:
     """Return which pairs are used, (pairs,), and which limits have a price at some level, (limits,)."""
-    used, full = solution.x > 0, np.zeros(len(program.limits), bool)
+    full = np.zeros(len(program.limits), bool)
+    used = solution.x * per_level > SETTINGS.part_of_level * levels[program.pair_users]
     for stage in solution.stages:
         assert stage.prices is not None
         prices = np.maximum(stage.prices, 0.0)

@@ -24,6 +24,7 @@ class Settings(NamedTuple):
 
     # The polish (polish, tree_polish, least_change).
     dear: float = 1e-9  # a pair that would waste this part of all spending, if its user had all its level there, is unused
+    part_of_level: float = 1e-11  # a pair that gives its user a smaller part of its level is unused: rounding put it there
     priced: float = 1e-12  # a limit with a smaller part of all spending has no price
     singular: float = 1e-13  # the multiple of the identity
     singular_of_many: float = 1e-10  # the same where most equations follow from others: rounding must not fill what these leave free
@@ -33,6 +34,10 @@ class Settings(NamedTuple):
     )  # levels that differ by less are one: by rounding, or where a solver could not tell who shares one
     same_price: float = 1e-6  # relative: pairs of a user that cost more for a unit of its level than the cheapest are unused
     refinements: int = 4
+    # The least prices (least_prices).
+    clearly: float = 1e-8  # part of all spending: what costs more is clearly dear, full or paid for
+    still_paid: float = 0.3  # part of what users of a level pay that they pay at least, so that none of them is hardly stopped
+    pivots_for_least: int = 5_000  # of a level
     rounds_of_full: int = 4  # in which limits that the polished point exceeds join the full ones, in trees
     numbers_of_tree: int = 20_000_000  # rates of all users at all levels, up to which a tree is polished
 

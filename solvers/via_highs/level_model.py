@@ -48,7 +48,15 @@ class LevelModel:
     capped: bool
 
     @classmethod
-    def of(cls, problem: LevelProblem, course: Course, t_unit: float, cap: FloatArray | None, slack: float) -> LevelModel:
+    def of(
+        cls,
+        problem: LevelProblem,
+        course: Course,
+        t_unit: float,
+        cap: FloatArray | None,
+        slack: float,
+        magnified: float = SETTINGS.magnified,
+    ) -> LevelModel:
         """Return the model of a level in a unit of t; the levels of settled users are relaxed by ``slack``, a part of them."""
         members, columns, users, rows = problem.members, problem.columns, problem.users, problem.rows
         wanted = course.rate * t_unit if cap is None else np.where(course.rising, np.minimum(cap, t_unit), 0.0)
@@ -88,7 +96,7 @@ class LevelModel:
             np.concatenate([np.full(rows.size, -np.inf), lower[present]]),
             np.concatenate([np.maximum(1 - problem.taken, 0.0), np.full(present.size, np.inf)]),
             tolerance=FINEST,
-            magnified=SETTINGS.magnified,
+            magnified=magnified,
         )
         by_column = sp.csr_array(use.T)
         return cls(

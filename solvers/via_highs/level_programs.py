@@ -23,7 +23,7 @@ from fairopt.solvers.via_highs.faces import closed_columns, narrowed
 from fairopt.solvers.via_highs.level_model import LevelModel
 from fairopt.solvers.via_highs.level_points import Point, paid_at, point_of, prices_at
 from fairopt.solvers.via_highs.level_problem import LevelProblem
-from fairopt.solvers.via_highs.settings import SETTINGS
+from fairopt.solvers.via_highs.settings import SETTINGS, Attempt
 from fairopt.solvers.via_highs.starting_basis import greedy_columns
 
 __all__ = ["LevelPrograms"]
@@ -41,7 +41,7 @@ class LevelPrograms:
     def __init__(self, problem: LevelProblem, deadline: Deadline, asked: Program | None = None) -> None:
         self.problem, self.deadline, self.asked = problem, deadline, asked
         self.model: LevelModel | None = None
-        self.slack = 0.0  # by how much the levels of settled users are relaxed
+        self.slack, self.magnified = 0.0, SETTINGS.magnified  # by how much the levels of settled users are relaxed; all numbers are
         self.iterations = self.programs = 0
         self.last: Point | None = None  # that the present model has found
         self.floor = 0.0  # of t, in the units of the model
@@ -49,7 +49,7 @@ class LevelPrograms:
     # Models ----------------------------------------------------------------------------------------------------------------------
 
     def _build(self, course: Course, t_unit: float, cap: FloatArray | None) -> LevelModel:
-        return LevelModel.of(self.problem, course, t_unit, cap, self.slack)
+        return LevelModel.of(self.problem, course, t_unit, cap, self.slack, self.magnified)
 
     def prepare(self, course: Course, t_unit: float, cap: FloatArray | None = None) -> None:
         """Make the model that of this course: build it, in these units, or bring it up to date where neither it nor this has caps."""
@@ -247,14 +247,15 @@ class LevelPrograms:
 
     def _attempt(self, course: Course, cap: FloatArray | None, known: Sequence[Stage]) -> Outcome:
         """Run the LP, which always has a solution; where the solver misses it, try larger units and a fresh start."""
-        outcome = first_solved((self._run, *(partial(self._run_anew, course, cap, *attempt) for attempt in SETTINGS.attempts)))
+        outcome = first_solved((self._run, *(partial(self._run_anew, course, cap, attempt) for attempt in SETTINGS.attempts)))
         if outcome.status is Status.OPTIMAL:
             return outcome
         return solved(outcome, self.deadline, final_levels(self.asked or self.problem.program, known))
 
-    def _run_anew(self, course: Course, cap: FloatArray | None, times: float, slack: float, keep: bool) -> Outcome:
-        self.slack = slack
-        self._restart(course, self.t_unit * times, cap, self._now.highs.basis if keep else None)
+    def _run_anew(self, course: Course, cap: FloatArray | None, attempt: Attempt) -> Outcome:
+        self.slack, self.magnified = attempt.slack, attempt.magnified
+        unit = self.t_unit * (attempt.unit if cap is None else 1.0)
+        self._restart(course, unit, cap, self._now.highs.basis if attempt.keeps_basis else None)
         return self._run()
 
     def refined(self, course: Course, outcome: Outcome) -> Point:

@@ -41,6 +41,7 @@ from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, could_rise, settle_below, stopped_at, stopped_of
 from fairopt.solvers.leximin.levels import solve_levels as by_levels
+from fairopt.solvers.leximin.polish import levels_on
 from fairopt.solvers.via_highs.level_points import Point
 from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.level_programs import LevelPrograms
@@ -163,11 +164,22 @@ class _Levels:
 
     def step(self, course: Course, stages: Sequence[Stage]) -> Step:
         """Solve one LP."""
-        unit = self.first_unit
         if self.capped is not None:
-            unit = self.capped.next_guess(course)
-            if np.isfinite(self.capped.caps.level[course.rising]).any():
-                return self.capped.step_at(unit, course, stages)
+            return self._with_caps(course, stages)
+        return self._at(self.first_unit, course, stages)
+
+    def _with_caps(self, course: Course, stages: Sequence[Stage]) -> Step:
+        """Go on by Newton's method as long as somebody who rises has a cap."""
+        capped = self.capped
+        assert capped is not None
+        course = capped.consistent(course, stages)
+        guess = capped.next_guess(course)
+        some = bool(np.isfinite(capped.caps.level[course.rising]).any())
+        step = capped.step_at(guess, course, stages) if some else self._at(guess, course, stages)
+        return replace(step, held=course.start)
+
+    def _at(self, unit: float, course: Course, stages: Sequence[Stage]) -> Step:
+        """Solve an LP without caps."""
         if self.narrows and self.proof is not None:
             self.programs.narrow(course, self.proof)
         self.programs.prepare(course, unit)
@@ -249,7 +261,8 @@ class _Guessed:
         self.programs.narrow(course, proof, always=True)
 
     def first_guess(self, course: Course, caps: FloatArray) -> tuple[float, Proof | None]:
-        """Nothing is known."""
+        """Nothing is known; and settled users need not be held to less than they have, for the time being."""
+        self.programs.slack = 0.0
         return np.inf, None
 
     def attempt(self, guess: float, course: Course, caps: FloatArray, stages: Sequence[Stage]) -> Tried:
@@ -280,10 +293,26 @@ class CappedLevels:
         self.caps = Caps.of(problem)
         self.search = _Search(np.inf, None, is_new=True)
         self.level: tuple[float, Proof] | None = None  # the level just settled
+        self.x: FloatArray | None = None  # of the last step
 
     def step(self, course: Course, stages: Sequence[Stage]) -> Step:
         """Solve one LP."""
-        return self.step_at(self.next_guess(course), course, stages)
+        course = self.consistent(course, stages)
+        return replace(self.step_at(self.next_guess(course), course, stages), held=course.start)
+
+    def consistent(self, course: Course, stages: Sequence[Stage]) -> Course:
+        """Return the course on which settled users have what the equations of all levels so far say, not what rounding left of it.
+
+        Prices of a level may be 10^4 times what its users pay: so much larger is then the error of a lower level in this one, and so on.
+        """
+        if self.level is None or self.x is None:
+            return course
+        program = self.problem.program
+        levels = levels_on(program, Solution(self.x, tuple(stages)), course.rising)
+        if levels is None:
+            return course
+        near = np.abs(levels - course.start) <= SETTINGS.consistent * course.start
+        return replace(course, start=np.where(near & ~course.rising, levels, course.start))
 
     def next_guess(self, course: Course) -> float:
         """Return the next guess; after a level, caps are lower first."""
@@ -303,6 +332,7 @@ class CappedLevels:
         """Settle the users with their caps at a level that all can reach; then the users stopped there, or guess again."""
         cap = self.caps.level
         tried = self.programs.attempt(guess, course, cap, stages)
+        self.x = tried.x
         guess, best, caps = tried.wanted, self.search.best, cap[course.rising]
         low, within = float(caps.min()), bool((caps >= guess).all())
         if within or tried.part < 1 - SETTINGS.reached:  # (elsewhere it may be caps that stop them, and nothing is proved)
@@ -310,7 +340,7 @@ class CappedLevels:
             better = is_level or best is None or tried.proof.bound < best.bound * (1 - ROUNDING)
             stalled = not better and not tried.grew
             best = tried.proof if better else best
-            reached = min(tried.part * guess, low) if within else tried.part * guess if stalled else 0.0
+            reached = min(tried.part * guess, low) if within else tried.part * min(guess, low) if stalled else 0.0
         else:
             stalled, reached = False, guess
         bound = np.inf if best is None else best.bound
@@ -325,8 +355,10 @@ class CappedLevels:
             return step  # prices may bound t too low, by their rounding: an LP of those without caps below it says what the level is
         if best is None or not left.rising.any() or not (stalled or bound <= reached * (1 + SETTINGS.reached)):
             return step
+        if bound < reached * (1 - SETTINGS.proved_gap):  # what settled users lack by rounding is worth as much more to those who rise
+            reached = bound
         self.settled_at(reached, best)
-        return replace(step, proof=best)
+        return replace(step, t=reached, proof=best)
 
     def settled_at(self, t: float, proof: Proof) -> None:
         """Take note that a level is settled by these prices: caps are lower then, and nothing is known of the next level."""

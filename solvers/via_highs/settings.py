@@ -8,7 +8,23 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["SETTINGS", "Settings"]
+__all__ = ["SETTINGS", "Attempt", "Settings"]
+
+
+_MAGNIFIED = 2.0**14  # factor of all numbers of an LP
+
+
+class Attempt(NamedTuple):
+    """How an LP of a level is built anew, where HiGHS misses its solution.
+
+    ``unit`` is the next unit of t in the last one; with caps the unit is the guess, and stays. Levels of settled users are relaxed by
+    ``slack``, a part of them. All numbers are ``magnified``.
+    """
+
+    unit: float
+    slack: float
+    keeps_basis: bool = False
+    magnified: float = _MAGNIFIED
 
 
 class Settings(NamedTuple):
@@ -20,17 +36,18 @@ class Settings(NamedTuple):
     many_columns: int = 30_000
     many_limits: int = 200
     many_users: int = 3_000
-    attempts: tuple[tuple[float, float, bool], ...] = (
-        # Where HiGHS misses a solution that exists: the next unit of t in the last one, by how much the levels of settled users are relaxed
-        # (rounding can make the LP infeasible by 1e-14), and whether the basis is kept. First rounding is allowed for, then comes a fresh
-        # start, then larger units (a level far above its unit looks unbounded), then more is allowed; the certificate judges.
-        (1.0, 1e-14, True),
-        (1.0, 1e-14, False),
-        (1e3, 1e-14, False),
-        (1e3, 1e-14, False),
-        (1e-6, 1e-11, False),
-        (1.0, 1e-10, False),
-        (1.0, 1e-9, False),
+    attempts: tuple[Attempt, ...] = (
+        # Where HiGHS misses a solution that exists, first rounding is allowed for (it can make the LP infeasible by 1e-14), then comes a
+        # fresh start, then one with HiGHS's own tolerances, then larger units (a level far above its unit looks unbounded), then more is
+        # allowed; the certificate judges.
+        Attempt(1.0, 1e-14, keeps_basis=True),
+        Attempt(1.0, 1e-14),
+        Attempt(1.0, 1e-14, magnified=1.0),
+        Attempt(1e3, 1e-14),
+        Attempt(1e3, 1e-14),
+        Attempt(1e-6, 1e-11),
+        Attempt(1.0, 1e-10),
+        Attempt(1.0, 1e-9),
     )
     refine_above: float = 1e-14  # a point that violates its limits by more is refined: it is a large error for users with small demands
     most_refinements: int = 3  # of an LP
@@ -42,9 +59,10 @@ class Settings(NamedTuple):
     least_of_wanted: float = 1e-3  # part of what a user wants of t that its unit of level has at least: a start below 0 may cancel the rest
     vanishing: float = 1e-6  # a column that can carry only this part of its user's level
     # HiGHS's tolerance, 1e-10, is a large relative error for users with small demands; levels are known to rounding.
-    magnified: float = 2.0**14  # factor of all numbers of an LP
+    magnified: float = _MAGNIFIED
     reached: float = 1e-11  # relative: a guess counts as reached if all users come this close
     same_cap: float = 1e-14  # relative
+    consistent: float = 1e-6  # relative: by more the equations of lower levels do not change them
     # What earlier levels leave (faces).
     narrowed_columns: int = 1_500  # from so many on programs become smaller
     narrower: float = 0.9  # part of the columns, at most, with which a smaller program is made

@@ -1,0 +1,179 @@
+"""The least prices that prove the levels of a leximin: a linear program for each level, at an answer that is known.
+
+Prices of a level are seldom unique. What lower levels imply, prices of later ones need not prove again (`fairopt.certificate.levels`): pairs
+that are closed may be too cheap, and limits that are always full, and users who have their levels exactly, may have prices below 0. A
+solver's vertex ignores that, or has to: without prices below 0, and without a charge for what is closed, jobs with a GPU at a time had
+prices 10^6 times what the users of the level pay. All that is known to rounding counts so many times in the proof of the level, and the
+rounding of its own proof in those above. With the least prices, mostly no more than ten times what is paid, they prove the same answer.
+
+Let x be the answer, s its levels, and R the users who rise to the level t. In parts of what the users of the level pay,
+
+    minimise    sum over limits of |p| b  +  sum over closed pairs of  l[pair] s[n]
+    subject to  A'p = q u / phi on used pairs,    A'p >= q u / phi on open ones,    A'p + l >= q u / phi on closed ones,    l >= 0,
+                sum over the users of the level of q t = 1,    q[n] t >= a part of what n pays now,    q = 0 for the others in R,
+                p = 0 on limits that are not full,    p >= 0 but on those that a lower level fills,    q >= 0 but for users settled below.
+
+Levels are taken from the lowest: the new prices say what is closed, full and settled for those above. A program without a solution says
+that the levels are wrong. The certificate decides whether the answer is better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.tolerances import FITS, ROUNDING
+from fairopt.program import Program, Solution, Stage
+from fairopt.solvers.backend import Deadline, Status
+from fairopt.solvers.highs_model import FINEST, HighsModel
+from fairopt.solvers.leximin.settings import SETTINGS
+
+__all__ = ["with_least_prices"]
+
+
+def with_least_prices(program: Program, solution: Solution, deadline: Deadline) -> Solution | None:
+    """Return the solution with the least prices of its levels; None at the deadline, where there are none, and for levels of more than a leximin."""
+    stages = list(solution.stages)
+    if any(each.prices is None or each.floors or each.part or each.agents is not None for each in stages):
+        return None
+    answer, implied = _Answer.of(program, solution), _Implied.nothing(program)
+    rising = answer.levels > 0
+    in_no_stage = rising.copy()
+    for each in stages:
+        in_no_stage[each.users] = False
+    for k in sorted(range(len(stages)), key=lambda k: stages[k].value):
+        rising &= ~(in_no_stage & (answer.levels <= stages[k].value * (1 + ROUNDING)))  # who has come to a cap of its own
+        if deadline.left == 0.0:
+            return None
+        prices = _least(answer, implied, rising, stages[k], deadline)
+        if prices is None:
+            return None
+        stages[k] = replace(stages[k], prices=prices)
+        rising[stages[k].users] = False
+        implied = implied.with_level(answer, stages[k], rising)
+    return replace(solution, stages=tuple(stages))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Answer:
+    """An answer in parts of itself.
+
+    Attributes
+    ----------
+    program : Program
+    levels : array (users,)
+    pairs : int array (columns,)
+        Pairs of users who have something, on which they could have something.
+    used : bool array (columns,)
+    full : int array (rows,)
+        Limits of which nothing is left.
+    use : array (columns, rows)
+        Sparse: the part of each limit that a user would take if it had all its level on the pair.
+    """
+
+    program: Program
+    levels: FloatArray
+    pairs: IntArray
+    used: BoolArray
+    full: IntArray
+    use: sp.csr_array
+
+    @classmethod
+    def of(cls, program: Program, solution: Solution) -> _Answer:
+        """Return it."""
+        limits, users, worth = program.limits, program.pair_users, program.worth
+        levels = program.per_user(solution.x * worth)
+        pairs = np.flatnonzero((levels[users] > 0) & (program.largest() > 0))
+        full = np.flatnonzero((limits.bounds - limits.used(solution.x) <= FITS * limits.bounds) & (limits.bounds > 0))
+        part = limits.matrix[full][:, pairs] / limits.bounds[full][:, None]
+        use = sp.csr_array(sp.csr_array(part.T) * (levels[users] / worth)[pairs][:, None])
+        return cls(program, levels, pairs, solution.x[pairs] > 0, full, use)
+
+    @property
+    def users(self) -> IntArray:
+        """The user of each column, (columns,)."""
+        return np.asarray(self.program.pair_users[self.pairs])
+
+    def worth(self, prices: FloatArray) -> FloatArray:
+        """Return what each column would cost its user who had all its level there, (columns,), at prices of whole full limits, (rows,)."""
+        return np.asarray(self.use @ prices)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Implied:
+    """What levels below imply: pairs that nobody uses, (pairs,), limits that are always full, (limits,), users at their levels, (users,)."""
+
+    closed: BoolArray
+    full: BoolArray
+    pinned: BoolArray
+
+    @classmethod
+    def nothing(cls, program: Program) -> _Implied:
+        """Return what is known before the first level."""
+        return cls(*(np.zeros(size, bool) for size in (program.n_pairs, len(program.limits), len(program.users))))
+
+    def cheapest(self, answer: _Answer, paid: FloatArray) -> FloatArray:
+        """Return the least that each user would pay for its level on one open pair, (users,); of nobody below 0 who is not pinned."""
+        q = np.full(self.pinned.size, np.inf)
+        opened = ~self.closed[answer.pairs]
+        np.minimum.at(q, answer.users[opened], paid[opened])
+        q[np.isinf(q)] = 0.0
+        return np.where(self.pinned, q, np.maximum(q, 0.0))
+
+    def with_level(self, answer: _Answer, stage: Stage, rising: BoolArray) -> _Implied:
+        """Return what this level and those below imply."""
+        assert stage.prices is not None
+        price = (stage.prices * answer.program.limits.bounds)[answer.full]
+        paid, spent = answer.worth(price), float(np.abs(price).sum())
+        q = self.cheapest(answer, paid)
+        closed, full = self.closed.copy(), self.full.copy()
+        closed[answer.pairs] |= (paid - q[answer.users] > SETTINGS.clearly * spent) & ~answer.used
+        full[answer.full] |= price > SETTINGS.clearly * spent
+        return _Implied(closed, full, self.pinned | ((q > SETTINGS.clearly * spent) & ~rising))
+
+
+def _least(answer: _Answer, implied: _Implied, rising: BoolArray, stage: Stage, deadline: Deadline) -> FloatArray | None:
+    """Return the least prices of a level, (limits,); None where there are none."""
+    bounds, assigned = answer.program.limits.bounds, np.zeros(len(answer.program.users), bool)
+    assigned[stage.users] = True
+    assert stage.prices is not None
+    price = np.maximum((stage.prices * bounds)[answer.full], 0.0)
+    pays = np.where(assigned, implied.cheapest(answer, answer.worth(price)), 0.0)
+    if not pays.sum() > 0:
+        return None
+
+    # Columns: prices of full limits, what is below 0 of the prices of those that are always full, what users pay, l of closed pairs.
+    below, users = np.flatnonzero(implied.full[answer.full]), np.unique(answer.users)
+    closed = implied.closed[answer.pairs] & ~answer.used
+    missing = np.flatnonzero(closed)
+    of_user = sp.csr_array((np.ones(answer.pairs.size), (np.arange(answer.pairs.size), np.searchsorted(users, answer.users))))
+    lacking = sp.csr_array((np.ones(missing.size), (missing, np.arange(missing.size))), (answer.pairs.size, missing.size))
+    blocks = [answer.use, -answer.use[:, below], -of_user, lacking]
+    normal = sp.hstack([sp.csr_array((1, width)) for width in (answer.full.size, below.size)])
+    of_level = sp.csr_array(assigned[users].astype(np.float64)[None])
+    matrix = sp.vstack([sp.hstack(blocks), sp.hstack([normal, of_level, sp.csr_array((1, missing.size))])])
+    least, most = np.where(implied.pinned, -np.inf, 0.0), np.where(rising & ~assigned, 0.0, np.inf)
+    least = np.where(assigned, SETTINGS.still_paid * pays / pays.sum(), least)
+    others = answer.full.size + below.size
+    model = HighsModel(
+        -np.concatenate([np.ones(others), np.zeros(users.size), np.ones(missing.size)]),
+        np.concatenate([np.zeros(others), least[users], np.zeros(missing.size)]),
+        np.concatenate([np.full(others, np.inf), most[users], np.full(missing.size, np.inf)]),
+        sp.csc_array(matrix),
+        np.append(np.zeros(answer.pairs.size), 1.0),
+        np.append(np.where(answer.used, 0.0, np.inf), 1.0),
+        tolerance=FINEST,
+    )
+    model.set_options(simplex_iteration_limit=SETTINGS.pivots_for_least)
+    outcome = model.run(deadline.left)
+    if outcome.status is not Status.OPTIMAL:
+        return None
+    found = outcome.x[: answer.full.size].copy()
+    found[below] -= outcome.x[answer.full.size : others]
+    found[np.abs(found) <= SETTINGS.priced * np.abs(found).sum()] = 0.0
+    prices = np.zeros(bounds.size)
+    prices[answer.full] = found / bounds[answer.full]
+    return prices
