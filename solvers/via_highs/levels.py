@@ -294,6 +294,7 @@ class CappedLevels:
         self.search = _Search(np.inf, None, is_new=True)
         self.level: tuple[float, Proof] | None = None  # the level just settled
         self.x: FloatArray | None = None  # of the last step
+        self.further = np.inf  # no guess is higher, for the time being: the next level is seldom far from the last one
 
     def step(self, course: Course, stages: Sequence[Stage]) -> Step:
         """Solve one LP."""
@@ -322,7 +323,8 @@ class CappedLevels:
             self.programs.narrow(course, proof, t)
         if self.search.is_new:
             self.search = _Search(*self.programs.first_guess(course, self.caps.level), is_new=False)
-        return min(self.search.bound, self._most(course))
+        known = self.search.bound if self.search.best is not None else self.further
+        return min(known, self._most(course))
 
     def _most(self, course: Course) -> float:
         """Return the largest level that anyone who rises could have if it were alone."""
@@ -343,6 +345,8 @@ class CappedLevels:
             reached = min(tried.part * guess, low) if within else tried.part * min(guess, low) if stalled else 0.0
         else:
             stalled, reached = False, guess
+        if tried.part >= 1 - SETTINGS.reached:
+            self.further *= SETTINGS.further_guess
         bound = np.inf if best is None else best.bound
         at_cap = reached_caps(course, cap, reached)
         log.debug("guess %.12g, part %.15g, reached %.12g, bound %.12g, %d capped", guess, tried.part, reached, bound, at_cap.size)
@@ -362,4 +366,4 @@ class CappedLevels:
 
     def settled_at(self, t: float, proof: Proof) -> None:
         """Take note that a level is settled by these prices: caps are lower then, and nothing is known of the next level."""
-        self.level, self.search = (t, proof), _Search(np.inf, None, is_new=True)
+        self.level, self.search, self.further = (t, proof), _Search(np.inf, None, is_new=True), t * SETTINGS.further_guess

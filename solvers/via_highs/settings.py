@@ -61,6 +61,7 @@ class Settings(NamedTuple):
     # HiGHS's tolerance, 1e-10, is a large relative error for users with small demands; levels are known to rounding.
     magnified: float = _MAGNIFIED
     reached: float = 1e-11  # relative: a guess counts as reached if all users come this close
+    further_guess: float = 1.5  # times the last level: the first guess of the next one, and so on
     same_cap: float = 1e-14  # relative
     consistent: float = 1e-6  # relative: by more the equations of lower levels do not change them
     # What earlier levels leave (faces).
