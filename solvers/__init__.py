@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fairopt.solvers.filling.precomputed import Cycle, fill_lowest_first, precompute
     from fairopt.solvers.filling.precomputed_in_fractions import fill_lowest_in_fractions, precompute_in_fractions
     from fairopt.solvers.filling.progressive_filling import Filled, fill
-    from fairopt.solvers.polishing import polishes
+    from fairopt.solvers.polishing import long_polishes, polishes
     from fairopt.solvers.rational import EXACT_GOALS, largest_exactly, points_near, seconds_of_a_level, solve_exactly
     from fairopt.solvers.via_cvxpy.engine import to_problem
     from fairopt.solvers.via_highs.contradictions import contradiction
@@ -61,6 +61,7 @@ __all__ = [
     "fill_lowest_first",
     "fill_lowest_in_fractions",
     "largest_exactly",
+    "long_polishes",
     "model_files",
     "pack_servers",
     "pareto_frontier",
@@ -92,7 +93,7 @@ __getattr__ = door(  # a name is imported when it is first used: nobody needs ev
         "filling.precomputed": ["Cycle", "fill_lowest_first", "precompute"],
         "filling.precomputed_in_fractions": ["fill_lowest_in_fractions", "precompute_in_fractions"],
         "filling.progressive_filling": ["Filled", "fill"],
-        "polishing": ["polishes"],
+        "polishing": ["long_polishes", "polishes"],
         "rational": ["EXACT_GOALS", "largest_exactly", "points_near", "seconds_of_a_level", "solve_exactly"],
         "via_highs.under_rules": ["able_users"],
         "via_highs.contradictions": ["contradiction"],

@@ -32,7 +32,7 @@ def polishes(program: Program, solution: Solution, deadline: Deadline = _NEVER) 
         from fairopt.solvers.leximin.polish import polishes as of_levels
 
         delay = program.goal.delay if isinstance(program.goal, FinishTimes) else None
-        yield from (("level equations", found) for found in of_levels(program, solution, deadline, delay))
+        yield from (("level equations", found) for found in of_levels(program, solution, delay))
         return
     if isinstance(program.goal, TreeFilling):
         from fairopt.solvers.leximin.tree_polish import polish_tree
@@ -55,3 +55,11 @@ def polishes(program: Program, solution: Solution, deadline: Deadline = _NEVER) 
     found = polish(program, solution)
     if found is not None:
         yield "active sets", found
+
+
+def long_polishes(program: Program, solution: Solution, deadline: Deadline) -> Iterator[tuple[str, Solution]]:
+    """Yield what may be better still, and takes about as long as the answer took."""
+    if program.goal.has_levels and program.down_closed and not program.integral and deadline.left > 0.0:
+        from fairopt.solvers.leximin.polish import with_other_prices
+
+        yield from (("least prices", found) for found in with_other_prices(program, solution, deadline))

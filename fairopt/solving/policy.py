@@ -33,7 +33,7 @@ from fairopt.instance.tolerances import EXACT
 from fairopt.program import Program, Solution
 from fairopt.program.kept_parts import within_kept
 from fairopt.program.reduction import Reduction
-from fairopt.solvers import candidates, polishes
+from fairopt.solvers import candidates, long_polishes, polishes
 from fairopt.solvers.backend import Backend, Deadline, Method
 from fairopt.wording import SMALLER_RATIOS, plural
 
@@ -282,7 +282,16 @@ def _try_method(
 
 def _polished(program: Program, answer: _Answer, solution: Solution, enough: float, tolerance: float, deadline: Deadline) -> _Answer:
     """Return the best of an answer and of the polishes of the ``solution`` that it is made of, tried until one is good ``enough``."""
-    for name, polished in polishes(program, solution, deadline):
+    answer = _best_of(program, answer, polishes(program, solution, deadline), enough, tolerance)
+    last_digit = _DIGIT * tolerance
+    if answer.residual <= max(enough, last_digit):
+        return answer
+    return _best_of(program, answer, long_polishes(program, solution, deadline), last_digit, tolerance)
+
+
+def _best_of(program: Program, answer: _Answer, near: Iterator[tuple[str, Solution]], enough: float, tolerance: float) -> _Answer:
+    """Return the best of an answer and of others ``near`` it, tried until one is good ``enough``."""
+    for name, polished in near:
         certificate = certify(program, polished)
         kept = certificate.worst <= tolerance or certificate.worst < answer.residual
         if (kept and certificate.unsure < answer.unsure) or certificate.unsure <= EXACT:

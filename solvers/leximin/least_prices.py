@@ -1,10 +1,10 @@
 """The least prices that prove the levels of a leximin: a linear program for each level, at an answer that is known.
 
-Prices of a level are seldom unique. What lower levels imply, prices of later ones need not prove again (`fairopt.certificate.levels`): pairs
-that are closed may be too cheap, and limits that are always full, and users who have their levels exactly, may have prices below 0. A
-solver's vertex ignores that, or has to: without prices below 0, and without a charge for what is closed, jobs with a GPU at a time had
-prices 10^6 times what the users of the level pay. All that is known to rounding counts so many times in the proof of the level, and the
-rounding of its own proof in those above. With the least prices, mostly no more than ten times what is paid, they prove the same answer.
+Prices of a level are seldom unique. What lower levels imply, prices of later ones need not prove again (`fairopt.certificate.levels`):
+pairs that are closed may be too cheap, and limits that are always full, and users who have their levels exactly, may have prices below 0.
+A simplex method finds some vertex with all prices above 0. Of jobs with a GPU at a time, it spends up to 10^6 times what the users of the
+level pay. So many times the rounding of the answer counts in the proof of the level, and the rounding of this proof in those above. The
+least prices spend ten times what is paid, or less, on most levels, and prove the same answer.
 
 Let x be the answer, s its levels, and R the users who rise to the level t. In parts of what the users of the level pay,
 
@@ -35,7 +35,10 @@ __all__ = ["with_least_prices"]
 
 
 def with_least_prices(program: Program, solution: Solution, deadline: Deadline) -> Solution | None:
-    """Return the solution with the least prices of its levels; None at the deadline, where there are none, and for levels of more than a leximin."""
+    """Return the solution with the least prices of its levels.
+
+    None at the deadline, where a level has no such prices, and where a stage is one of floors, of a part of a tree, or of agents.
+    """
     stages = list(solution.stages)
     if any(each.prices is None or each.floors or each.part or each.agents is not None for each in stages):
         return None
@@ -97,14 +100,24 @@ class _Answer:
         """The user of each column, (columns,)."""
         return np.asarray(self.program.pair_users[self.pairs])
 
-    def worth(self, prices: FloatArray) -> FloatArray:
+    def cost(self, prices: FloatArray) -> FloatArray:
         """Return what each column would cost its user who had all its level there, (columns,), at prices of whole full limits, (rows,)."""
         return np.asarray(self.use @ prices)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Implied:
-    """What levels below imply: pairs that nobody uses, (pairs,), limits that are always full, (limits,), users at their levels, (users,)."""
+    """What levels below imply.
+
+    Attributes
+    ----------
+    closed : bool array (pairs,)
+        Nobody uses them.
+    full : bool array (limits,)
+        They are always full.
+    pinned : bool array (users,)
+        They have exactly their levels.
+    """
 
     closed: BoolArray
     full: BoolArray
@@ -127,7 +140,7 @@ class _Implied:
         """Return what this level and those below imply."""
         assert stage.prices is not None
         price = (stage.prices * answer.program.limits.bounds)[answer.full]
-        paid, spent = answer.worth(price), float(np.abs(price).sum())
+        paid, spent = answer.cost(price), float(np.abs(price).sum())
         q = self.cheapest(answer, paid)
         closed, full = self.closed.copy(), self.full.copy()
         closed[answer.pairs] |= (paid - q[answer.users] > SETTINGS.clearly * spent) & ~answer.used
@@ -141,7 +154,7 @@ def _least(answer: _Answer, implied: _Implied, rising: BoolArray, stage: Stage, 
     assigned[stage.users] = True
     assert stage.prices is not None
     price = np.maximum((stage.prices * bounds)[answer.full], 0.0)
-    pays = np.where(assigned, implied.cheapest(answer, answer.worth(price)), 0.0)
+    pays = np.where(assigned, implied.cheapest(answer, answer.cost(price)), 0.0)
     if not pays.sum() > 0:
         return None
 

@@ -266,8 +266,6 @@ class Step:
         A feasible point.
     levels : array (users,), or None
         The levels at x, to which settled users are held where rounding leaves them less than they had; None: they keep what they had.
-    held : array (users,), or None
-        What settled users have, where the engine knows it better by now.
     t : float
         What all who rise can have.
     proof : Proof, optional
@@ -278,17 +276,19 @@ class Step:
         Users who have reached a cap of their own by now, which ``caps`` says, of each.
     cap_stages : tuple of Stage
         Proofs of caps that hold only at the prices of an earlier level.
+    held : array (users,), or None
+        What settled users have, where the engine knows it better by now.
     """
 
     x: FloatArray
     levels: FloatArray | None
     t: float
     proof: Proof | None = None
-    held: FloatArray | None = None
     stopped: IntArray | None = None
     at_cap: IntArray = field(default_factory=lambda: _NOBODY)
     caps: FloatArray = field(default_factory=lambda: _NOTHING)
     cap_stages: tuple[Stage, ...] = ()
+    held: FloatArray | None = None
 
 
 class LevelSolver(Protocol):

@@ -31,13 +31,12 @@ from fairopt.solvers.leximin.least_change import LeastChange, change_of_least
 from fairopt.solvers.leximin.least_prices import with_least_prices
 from fairopt.solvers.leximin.settings import SETTINGS
 
-__all__ = ["levels_on", "on_levels", "polish", "polishes"]
+__all__ = ["levels_on", "on_levels", "polish", "polishes", "with_other_prices"]
 
 
-def polishes(program: Program, solution: Solution, deadline: Deadline, delay: FloatArray | None = None) -> Iterator[Solution]:
+def polishes(program: Program, solution: Solution, delay: FloatArray | None = None) -> Iterator[Solution]:
     """Yield solutions near this one that satisfy the equations of its levels; first levels that differ by rounding are joined, then by
-    more. Each of them comes first with the prices of this one, then with exact prices, then on the pairs that are cheapest at these, then
-    with the least prices.
+    more. Each of them comes first with the prices of this one, then with exact prices, then on the pairs that are cheapest at these.
 
     An error of a level within the solver's tolerance is a thousand times as large for a user that pays little of its cost.
     """
@@ -50,9 +49,14 @@ def polishes(program: Program, solution: Solution, deadline: Deadline, delay: Fl
             cheapest = _on_cheapest(program, exact)
             if cheapest is not None:
                 yield polish(program, cheapest, same)
-            least = with_least_prices(program, near, deadline)
-            if least is not None:
-                yield least
+
+
+def with_other_prices(program: Program, solution: Solution, deadline: Deadline) -> Iterator[Solution]:
+    """Yield these solutions with the least prices that prove their levels."""
+    for same in SETTINGS.same:
+        least = with_least_prices(program, polish(program, solution, same), deadline)
+        if least is not None:
+            yield least
 
 
 def polish(program: Program, solution: Solution, same: float = SETTINGS.same[0], delay: FloatArray | None = None) -> Solution:

@@ -37,7 +37,7 @@ class Settings(NamedTuple):
     # The least prices (least_prices).
     clearly: float = 1e-8  # part of all spending: what costs more is clearly dear, full or paid for
     still_paid: float = 0.3  # part of what users of a level pay that they pay at least, so that none of them is hardly stopped
-    pivots_for_least: int = 5_000  # of a level
+    pivots_for_least: int = 50_000  # of a level
     rounds_of_full: int = 4  # in which limits that the polished point exceeds join the full ones, in trees
     numbers_of_tree: int = 20_000_000  # rates of all users at all levels, up to which a tree is polished
 

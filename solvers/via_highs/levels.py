@@ -323,7 +323,8 @@ class CappedLevels:
             self.programs.narrow(course, proof, t)
         if self.search.is_new:
             self.search = _Search(*self.programs.first_guess(course, self.caps.level), is_new=False)
-        known = self.search.bound if self.search.best is not None else self.further
+            self.further = np.inf if self.search.best is not None else self.further
+        known = self.further if self.search.best is None else self.search.bound
         return min(known, self._most(course))
 
     def _most(self, course: Course) -> float:

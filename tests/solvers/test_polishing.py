@@ -12,7 +12,7 @@ from fairopt.certificate import certify
 from fairopt.program import Program, Solution
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.choosing import choose
-from fairopt.solvers.polishing import polishes
+from fairopt.solvers.polishing import long_polishes, polishes
 
 CLUSTER = fo.Instance([[9, 12, 100], [12, 12, 40]], [[1, 2, 10], [2, 1, 1], [1, 3, 1]], weights=[1, 1, 2])
 
@@ -54,3 +54,15 @@ def test_after_the_deadline_nothing_is_polished(notion: str) -> None:
         ruled = fo.formulate(CLUSTER.replace(rules=["x['user-1'] >= 1"]), notion)
         assert list(polishes(ruled, solved(ruled)))
         assert list(polishes(ruled, solved(ruled), Deadline(0.0))) == []
+
+
+def test_leximins_have_a_long_polish() -> None:
+    """Other prices of the same levels; other goals have none, nor is there time for it after the deadline."""
+    program = fo.formulate(CLUSTER, "drfh")
+    exact = solved(program)
+    found = list(long_polishes(program, exact, Deadline(None)))
+    assert {method for method, _ in found} == {"least prices"}
+    assert max(certify(program, polished).worst for _, polished in found) < 1e-12
+    assert list(long_polishes(program, exact, Deadline(0.0))) == []
+    total = fo.formulate(CLUSTER, "efficiency")
+    assert list(long_polishes(total, solved(total), Deadline(None))) == []

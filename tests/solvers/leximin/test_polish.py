@@ -13,7 +13,7 @@ import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.program import Program, Solution, Stage
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.leximin.polish import polish, polishes
+from fairopt.solvers.leximin.polish import levels_on, polish, polishes
 from fairopt.solvers.via_highs.engine import HiGHS
 from fairopt.solving.policy import find
 
@@ -125,3 +125,16 @@ def test_users_at_their_caps_have_no_specks_on_slower_servers(seed: int) -> None
     rough = replace(solution, x=solution.x + specks)
     assert certify(program, rough).worst > 1e-8
     assert certify(program, polish(program, rough)).worst <= 1e-12
+
+
+def test_a_speck_is_no_pair() -> None:
+    """User 1 has its task on the server that user 2 does not share, and 1e-13 of it on the other: a solver's rounding."""
+    program = fo.formulate(fo.Instance([[1], [2]], [[1], [1]], eligibility=[[True, True], [True, False]]), "drfh")
+    assert program.pair_users.tolist() == [0, 0, 1]
+    low, high = Stage(1 / 3, np.array([1]), np.array([1.0, 0.0])), Stage(2 / 3, np.array([0]), np.array([0.0, 1.0]))
+    rough = Solution(np.array([2e-13, 2.0, 1.0]), (low, high))
+    assert polish(program, rough).x.tolist() == [0.0, 2.0, 1.0]
+    found = levels_on(program, replace(rough, stages=(low,)), np.array([True, False]))
+    assert found is not None
+    np.testing.assert_allclose(found, [np.nan, 1 / 3], rtol=1e-15)
+    assert levels_on(program, replace(rough, stages=()), np.array([True, False])) is None

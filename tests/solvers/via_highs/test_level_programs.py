@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
 import fairopt as fo
 from fairopt.program import Leximin, Program
-from fairopt.solvers.backend import Deadline
+from fairopt.solvers.backend import Deadline, Status
+from fairopt.solvers.highs_model import Outcome
 from fairopt.solvers.leximin.levels import Course
 from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.level_programs import LevelPrograms
+from fairopt.solvers.via_highs.settings import SETTINGS
 
 
 def program(seed: int) -> Program:
@@ -121,3 +125,26 @@ def test_what_is_wanted_may_have_caps(seed: int) -> None:
     wanted = np.minimum(cap, 2 * level)
     assert point.part == pytest.approx(highest(of, Course(course.rising, course.start, wanted)), rel=1e-9)
     assert (point.levels >= point.part * wanted * (1 - 1e-12)).all()
+
+
+@pytest.mark.parametrize("failures", range(1, len(SETTINGS.attempts) + 1))
+def test_a_guess_is_the_same_however_often_the_solver_gives_up(failures: int) -> None:
+    """With caps the unit of t is the guess: in another one, other users would be at their caps."""
+    of = program(0)
+    assert isinstance(of.goal, Leximin)
+    programs = LevelPrograms(LevelProblem.of(of, of.goal), Deadline(None))
+    course = Course.together(np.ones(6, bool))
+    level = highest(of, course)
+    cap = np.where(np.arange(6) < 2, 0.5 * level, np.inf)
+    run, left = LevelPrograms._run, [failures]
+
+    def gives_up(self: LevelPrograms) -> Outcome:
+        outcome, left[0] = run(self), left[0] - 1
+        return Outcome(Status.FAILED, np.empty(0), np.empty(0), 0.0, 0) if left[0] >= 0 else outcome
+
+    programs.prepare(course, 2 * level, cap)
+    with mock.patch.object(LevelPrograms, "_run", gives_up):
+        point = programs.solve(course, cap, [])
+    wanted = np.minimum(cap, 2 * level)
+    assert point.t_unit == pytest.approx(2 * level)
+    assert point.part == pytest.approx(highest(of, Course(course.rising, course.start, wanted)), rel=1e-8)

@@ -1,0 +1,84 @@
+"""Least prices: they prove the same levels, and spend less."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.certificate import certify
+from fairopt.program import Leximin, Program, Solution, Stage
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.leximin.least_prices import with_least_prices
+from fairopt.solvers.leximin.polish import polish
+from fairopt.solvers.via_highs.levels import solve_levels
+
+
+def jobs(number: int, classes: int, load: float, seed: int) -> fo.Instance:
+    """Jobs on one server at a time, of classes of different speeds."""
+    rng = np.random.default_rng(seed)
+    rates = np.linspace(1, 6, classes) * rng.lognormal(0, 0.5, (number, classes)) * rng.lognormal(0, 1, (number, 1))
+    counts = np.maximum(np.round(np.linspace(0.5, 0.2, classes) / np.linspace(0.5, 0.2, classes).sum() * number / load), 1)
+    one = np.ones(number)
+    return fo.Instance(
+        np.ones((classes, 1)), one[:, None], rates=rates, counts=counts, parallelism=one, weights=rng.integers(1, 6, number)
+    )
+
+
+def polished(instance: fo.Instance) -> tuple[Program, Solution]:
+    """Return a program and its levels, whose equations hold to rounding."""
+    program = fo.formulate(instance, "drfh")
+    goal = program.goal
+    assert isinstance(goal, Leximin)
+    return program, polish(program, solve_levels(program, goal, 1e-8, Deadline(None)))
+
+
+def spent(program: Program, stage: Stage) -> float:
+    """Return what prices spend, in parts of what the users of the level pay."""
+    assert stage.prices is not None
+    cost = np.asarray(program.limits.transposed @ np.maximum(stage.prices, 0.0)) / program.worth
+    paid = program.cheapest(cost, np.arange(program.n_pairs))[stage.users].sum() * stage.value
+    return float(np.abs(stage.prices) @ program.limits.bounds) / paid
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_jobs_with_about_one_server_each_are_proved(seed: int) -> None:
+    """A chain of levels: rounding of the lower ones is charged to the upper ones as many times as prices spend."""
+    program, solution = polished(jobs(100, 20, 1.0, seed))
+    least = with_least_prices(program, solution, Deadline(None))
+    assert least is not None
+    assert certify(program, least).worst <= 1e-9
+    assert certify(program, least).worst < 0.1 * certify(program, solution).worst
+    np.testing.assert_array_equal(least.x, solution.x)
+    assert [stage.value for stage in least.stages] == [stage.value for stage in solution.stages]
+
+
+def test_a_level_spends_no_more_than_it_must() -> None:
+    """Two servers and a user alone on each: prices that pay for the other's server, too, are replaced."""
+    program = fo.formulate(fo.Instance([[1], [3]], [[1], [1]], eligibility=[[True, False], [False, True]]), "drfh")
+    x, low, high = np.array([1.0, 3.0]), np.array([1.0, 0.0]), np.array([7.0, 1.0])
+    wasteful = Solution(x, (Stage(0.25, np.array([0]), low), Stage(0.75, np.array([1]), high)))
+    least = with_least_prices(program, wasteful, Deadline(None))
+    assert least is not None
+    assert spent(program, wasteful.stages[1]) == pytest.approx(10 / 3)
+    assert spent(program, least.stages[1]) == pytest.approx(1.0)
+    assert certify(program, least).worst <= 1e-14
+
+
+def test_levels_that_are_wrong_have_no_prices() -> None:
+    """A user told to be stopped by a server that is not full; and stages of something else than a leximin."""
+    program = fo.formulate(fo.Instance([[1], [3]], [[1], [1]], eligibility=[[True, False], [False, True]]), "drfh")
+    prices = np.array([1.0, 1.0])
+    wrong = Solution(np.array([1.0, 2.0]), (Stage(0.25, np.array([0]), prices), Stage(0.5, np.array([1]), prices)))
+    assert with_least_prices(program, wrong, Deadline(None)) is None
+    assert with_least_prices(program, replace(wrong, x=np.array([1.0, 3.0])), Deadline(0.0)) is None
+    of_part = replace(wrong, stages=tuple(replace(stage, part=1) for stage in wrong.stages))
+    assert with_least_prices(program, of_part, Deadline(None)) is None
+
+
+def test_levels_of_a_chain_are_right_to_the_last_digits() -> None:
+    """41 levels, in whose prices lower ones count up to 10^4 times: each is found where the equations of all below it hold."""
+    answer = fo.solve(jobs(100, 20, 1.0, 1), "drfh", solver="highs")
+    assert answer.certificate.worst <= 1e-9
