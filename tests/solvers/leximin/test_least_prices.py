@@ -22,9 +22,7 @@ def jobs(number: int, classes: int, load: float, seed: int) -> fo.Instance:
     rates = np.linspace(1, 6, classes) * rng.lognormal(0, 0.5, (number, classes)) * rng.lognormal(0, 1, (number, 1))
     counts = np.maximum(np.round(np.linspace(0.5, 0.2, classes) / np.linspace(0.5, 0.2, classes).sum() * number / load), 1)
     one = np.ones(number)
-    return fo.Instance(
-        np.ones((classes, 1)), one[:, None], rates=rates, counts=counts, parallelism=one, weights=rng.integers(1, 6, number)
-    )
+    return fo.Instance(np.ones((classes, 1)), one[:, None], rates=rates, counts=counts, parallelism=one, weights=rng.integers(1, 6, number))
 
 
 def polished(instance: fo.Instance) -> tuple[Program, Solution]:
