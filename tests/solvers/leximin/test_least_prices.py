@@ -38,7 +38,7 @@ def spent(program: Program, stage: Stage) -> float:
     assert stage.prices is not None
     cost = np.asarray(program.limits.transposed @ np.maximum(stage.prices, 0.0)) / program.worth
     paid = program.cheapest(cost, np.arange(program.n_pairs))[stage.users].sum() * stage.value
-    return float(np.abs(stage.prices) @ program.limits.bounds) / paid
+    return float(np.abs(stage.prices) @ program.limits.bounds / paid)
 
 
 @pytest.mark.parametrize("seed", range(3))
