@@ -60,6 +60,7 @@ def never() -> Solution:
 @pytest.fixture(autouse=True)
 def _no_polish(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(policy, "polishes", lambda *_: ())
+    monkeypatch.setattr(policy, "long_polishes", lambda *_: ())
 
 
 def test_a_good_answer_ends_it_and_is_certified_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,3 +166,11 @@ def test_a_named_engine_is_the_only_one() -> None:
         found = fo.solve(fo.Instance([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]]), "drfh")
     assert found.solver == found.details["finished_by"] == "interior-point"
     assert found.details["engines"] == ("highs", "interior-point")
+
+
+def test_a_long_polish_is_for_answers_that_lack_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for those that are within a tenth of the tolerance, though others are tried for more."""
+    monkeypatch.setattr(policy, "long_polishes", lambda *_: [("long", GOOD)])
+    assert find(PROGRAM, [engine("one", lambda: answer(1 - 1e-7))], 1e-8, NEVER).finished_by == "long"
+    enough = find(PROGRAM, [engine("one", lambda: answer(1 - 1e-10), polish_above=-1.0)], 1e-8, NEVER)
+    assert (enough.finished_by, enough.engines) == (None, ("one",))
