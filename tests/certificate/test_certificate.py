@@ -120,6 +120,7 @@ def test_a_failing_engine_never_returns_silently(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(engine, "solve", wrong)
     monkeypatch.setattr(policy, "polishes", lambda *_: ())
+    monkeypatch.setattr(policy, "long_polishes", lambda *_: ())
     with pytest.raises(fo.CertificateError, match=r'"highs" for "drfh" fails its check: feasibility 1.0e-03.*solver="interior-point"'):
         fo.solve(FIGURE_1, "drfh", solver="highs")
     found = fo.solve(FIGURE_1, "drfh")
