@@ -343,7 +343,7 @@ class CappedLevels:
             better = is_level or best is None or tried.proof.bound < best.bound * (1 - ROUNDING)
             stalled = not better and not tried.grew
             best = tried.proof if better else best
-            reached = min(tried.part * guess, low) if within else tried.part * min(guess, low) if stalled else 0.0
+            reached = min(tried.part * guess, low) if within else tried.part * guess if stalled else 0.0
         else:
             stalled, reached = False, guess
         if tried.part >= 1 - SETTINGS.reached:
