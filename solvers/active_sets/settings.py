@@ -20,7 +20,7 @@ class Settings(NamedTuple):
     patience_at_end: int = 8  # the same for the sets of an answer, which are mostly right
     exact: float = 1e-11  # KKT violation of a solution that needs no other sets
     close: float = 1e-8  # residual at which steps without progress are the end, not a failure
-    rounding: float = 1e-14  # a smaller residual; the same of kappa
+    rounding: float = 1e-14  # a smaller residual of Newton's method is rounding
     nearly: float = 1e-13  # if steps stall between this residual
     mendable: float = 1e-5  # and this one, the metric may be the cause
     singular: float = 1e-10  # the multiple of the metric

@@ -8,7 +8,8 @@
 Sweeps alone converge on almost every instance, if slowly, and so help must not undo what they have done: they go on from a point only if
 its violation of the condition is not much above theirs, and from solutions of the equations only if each is better than the one before.
 (Else the sweeps go round in circles: they leave a point, and are sent back to it.) Equations and interior points take as long as many
-sweeps. So after a failure the next attempt waits longer, in proportion to the sweeps so far.
+sweeps. So the next attempt at the equations waits for a part of the sweeps so far, and after each interior point that is no better than
+the sweeps the next one waits longer.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ class Settings(NamedTuple):
     worse_interior: float = 10.0  # times the violation of the sweeps: they do not go on from an interior point
     worse_drift: float = 2.0  # or from the end of a long step
     longer: float = 1.25  # factor on the wait after an interior point that is no better
-    rest: int = 5  # part 1/5 of the sweeps so far passes until the equations are tried again,
-    rest_if_few: int = 20  # 1/20 with few pairs
+    rest: int = 5  # the equations are tried again after a further 1/5 of the sweeps so far,
+    rest_if_few: int = 20  # or 1/20, with few pairs
 
     # The equations of the pairs that are used (equations).
     dense_equations: int = 200  # unknowns up to which everything is dense: building sparse matrices would take most of the time

@@ -15,8 +15,8 @@ those of others do, and the rest of their tasks runs where nothing stops them. S
 a task of the user at another pair is one less here, and so the other pair uses A[j,p] - A[j,rest].
 
 *Where it begins.* With wrong limits, or far from the equilibrium, the path to mu = 0 may turn back, and the equations become singular where
-it does. Nearer to the equilibrium there is less to turn: so the steps begin as near to it as the last change of the sweeps, and give up
-as soon as they make no progress.
+it does. The nearer to the equilibrium the steps begin, the rarer this is. So they begin as near to it as the last change of the sweeps,
+and give up as soon as they make no progress.
 
 The answer proves nothing: it is a point for the sweeps to go on from, near which the equations have the right active sets.
 """

@@ -72,9 +72,8 @@ def error_of(worths: Worths, x: Any, p: Any, q: Any = ()) -> End:
     pairs, xp = worths.pairs, worths.pairs.xp
     x = _with_demands(worths, x, p, q)
     fullest = pairs.eligible(pairs.fullest(x), 1.0)
-    if (
-        worths.log_cap is not None or pairs.n_limited or pairs.system_of_sets
-    ):  # where all users are stopped, a server has room, which is not theirs
+    # Where all users are stopped, a server has room, which is not theirs.
+    if worths.log_cap is not None or pairs.n_limited or pairs.system_of_sets:
         fullest = xp.where(fullest > ALPHA_FAIR.nearly_full, fullest, 1.0)
     x = x / fullest
     if worths.log_cap is not None:

@@ -94,8 +94,8 @@ def paths_of_alpha_fair(program: Program, arrays: Arrays) -> list[Path]:
 
     To a trade-off the first one finds the worth of the total on its way; where it does not converge, there is a path for each such worth.
 
-    The second one is for what the first does not reach: weights and capacities over many orders of magnitude. The third one is for users
-    who are stopped so early that rounding of their marginal worth hides what they pay servers.
+    To an alpha-fair goal the second one is for what the first does not reach: weights and capacities over many orders of magnitude. The
+    third one is for users who are stopped so early that rounding of their marginal worth hides what they pay servers.
     """
     first = Path("", lambda program, tolerance, deadline, _: _alpha_fair(program, tolerance, arrays, deadline))
     if not isinstance(program.goal, AlphaFair):

@@ -237,7 +237,7 @@ class _WithTotal:
         self._pivot = 1 - self._pulled(self._along[0])
 
     def step(self, products: Any, residuals: Residuals, refinements: int = 2) -> tuple[Any, Any, float]:
-        """Return the changes of the primal values, of the dual ones, and of log kappa, which changes only so far."""
+        """Return the changes of the primal values, of the dual ones, and of log kappa, by ``longest_of_kappa`` at most."""
         primal, dual, _ = self._system.step(products, residuals, refinements)
         change = (self._of_total.off + self._pulled(primal)) / self._pivot
         change = min(max(change, -STEPS.longest_of_kappa), STEPS.longest_of_kappa)

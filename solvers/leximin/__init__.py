@@ -8,6 +8,7 @@
 ``tree_polish``    the polish of a filled tree
 ``nested_polish``  the polish of a tree whose depths are leximins, one after another
 ``least_change``   the least change of numbers that solves linear equations
+``least_prices``   the least prices that prove the levels of an answer, one linear program a level
 ``ruled``          leximins and totals under rules, whose coefficients and bounds have any sign
 ``ruled_tree``     a tree of queues filled under rules, one linear program a level
 ``floors``         how far guarantees are met together, and levels that keep these floors

@@ -1,10 +1,10 @@
 """The least prices that prove the levels of a leximin: a linear program for each level, at an answer that is known.
 
 Prices of a level are seldom unique. What lower levels imply, prices of later ones need not prove again (`fairopt.certificate.levels`):
-pairs that are closed may be too cheap, and limits that are always full, and users who have their levels exactly, may have prices below 0.
-A simplex method finds some vertex with all prices above 0. Of jobs with a GPU at a time, it spends up to 10^6 times what the users of the
-level pay. So many times the rounding of the answer counts in the proof of the level, and the rounding of this proof in those above. The
-least prices spend ten times what is paid, or less, on most levels, and prove the same answer.
+pairs that are closed may be too cheap, and limits that are always full, and users who have their levels exactly, may have prices below 0. A
+simplex method finds some vertex with all prices above 0. For jobs that run on one GPU at a time, its prices spend up to 10^6 times what the
+users of the level pay. The proof of the level multiplies the rounding of the answer by this factor, and the proofs of the levels above
+multiply the rounding of this one. The least prices spend at most 20 times what is paid on most levels, and prove the same answer.
 
 Let x be the answer, s its levels, and R the users who rise to the level t. In parts of what the users of the level pay,
 
@@ -62,7 +62,7 @@ def with_least_prices(program: Program, solution: Solution, deadline: Deadline) 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Answer:
-    """An answer in parts of itself.
+    """An answer: its levels, the pairs that could be used, the full limits, and what these pairs take of them.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class _Answer:
 
     @classmethod
     def of(cls, program: Program, solution: Solution) -> _Answer:
-        """Return it."""
+        """Return the data of a solution."""
         limits, users, worth = program.limits, program.pair_users, program.worth
         levels = program.per_user(solution.x * worth)
         pairs = np.flatnonzero((levels[users] > 0) & (program.largest() > 0))
@@ -129,7 +129,7 @@ class _Implied:
         return cls(*(np.zeros(size, bool) for size in (program.n_pairs, len(program.limits), len(program.users))))
 
     def cheapest(self, answer: _Answer, paid: FloatArray) -> FloatArray:
-        """Return the least that each user would pay for its level on one open pair, (users,); of nobody below 0 who is not pinned."""
+        """Return the least that each user would pay for its level on one open pair, (users,); at least 0 unless the user is pinned."""
         q = np.full(self.pinned.size, np.inf)
         opened = ~self.closed[answer.pairs]
         np.minimum.at(q, answer.users[opened], paid[opened])
@@ -164,13 +164,12 @@ def _least(answer: _Answer, implied: _Implied, rising: BoolArray, stage: Stage, 
     missing = np.flatnonzero(closed)
     of_user = sp.csr_array((np.ones(answer.pairs.size), (np.arange(answer.pairs.size), np.searchsorted(users, answer.users))))
     lacking = sp.csr_array((np.ones(missing.size), (missing, np.arange(missing.size))), (answer.pairs.size, missing.size))
+    others = answer.full.size + below.size
     blocks = [answer.use, -answer.use[:, below], -of_user, lacking]
-    normal = sp.hstack([sp.csr_array((1, width)) for width in (answer.full.size, below.size)])
     of_level = sp.csr_array(assigned[users].astype(np.float64)[None])
-    matrix = sp.vstack([sp.hstack(blocks), sp.hstack([normal, of_level, sp.csr_array((1, missing.size))])])
+    matrix = sp.vstack([sp.hstack(blocks), sp.hstack([sp.csr_array((1, others)), of_level, sp.csr_array((1, missing.size))])])
     least, most = np.where(implied.pinned, -np.inf, 0.0), np.where(rising & ~assigned, 0.0, np.inf)
     least = np.where(assigned, SETTINGS.still_paid * pays / pays.sum(), least)
-    others = answer.full.size + below.size
     model = HighsModel(
         -np.concatenate([np.ones(others), np.zeros(users.size), np.ones(missing.size)]),
         np.concatenate([np.zeros(others), least[users], np.zeros(missing.size)]),

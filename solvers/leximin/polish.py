@@ -52,7 +52,7 @@ def polishes(program: Program, solution: Solution, delay: FloatArray | None = No
 
 
 def with_other_prices(program: Program, solution: Solution, deadline: Deadline) -> Iterator[Solution]:
-    """Yield these solutions with the least prices that prove their levels."""
+    """Yield polished solutions with the least prices that prove their levels, in the order of `polishes`."""
     for same in SETTINGS.same:
         least = with_least_prices(program, polish(program, solution, same), deadline)
         if least is not None:

@@ -34,12 +34,13 @@ class Settings(NamedTuple):
     )  # levels that differ by less are one: by rounding, or where a solver could not tell who shares one
     same_price: float = 1e-6  # relative: pairs of a user that cost more for a unit of its level than the cheapest are unused
     refinements: int = 4
-    # The least prices (least_prices).
-    clearly: float = 1e-8  # part of all spending: what costs more is clearly dear, full or paid for
-    still_paid: float = 0.3  # part of what users of a level pay that they pay at least, so that none of them is hardly stopped
-    pivots_for_least: int = 50_000  # of a level
     rounds_of_full: int = 4  # in which limits that the polished point exceeds join the full ones, in trees
     numbers_of_tree: int = 20_000_000  # rates of all users at all levels, up to which a tree is polished
+
+    # The least prices (least_prices).
+    clearly: float = 1e-8  # part of all spending: a pair that wastes more is closed, a limit that costs more full, who pays more pinned
+    still_paid: float = 0.3  # part of what each user of a level pays now that it pays at least: the prices must stop all of them
+    pivots_for_least: int = 50_000  # simplex iterations for a level
 
     # Programs of agents (agent_rows, agents, floors).
     relaxed: tuple[float, ...] = (1e-10, 1e-9, 1e-8)  # parts of what agents begin with by which it is relaxed where HiGHS finds no point

@@ -53,9 +53,8 @@ def obstacle(program: Program, at_once: bool = False) -> str:
             return "limits on tasks that are worth more on one server than on another"
     if on_servers.size and not program.goal.tasks_are_caps and np.intersect1d(limited, on_servers).size:
         return "users with a limit on tasks and one on servers at once"
-    measured = (
-        limited.size or on_servers.size or across.size or program.goal.is_filling
-    )  # pairs that no server bounds have no cost to measure them by
+    # Pairs that no server bounds have no cost to measure them by.
+    measured = limited.size or on_servers.size or across.size or program.goal.is_filling
     if measured and not limits.once("of servers on all pairs", lambda: _has_limits_everywhere(limits)):
         return "tasks that take nothing of a server"
     return ""

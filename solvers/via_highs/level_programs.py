@@ -41,7 +41,8 @@ class LevelPrograms:
     def __init__(self, problem: LevelProblem, deadline: Deadline, asked: Program | None = None) -> None:
         self.problem, self.deadline, self.asked = problem, deadline, asked
         self.model: LevelModel | None = None
-        self.slack, self.magnified = 0.0, SETTINGS.magnified  # by how much the levels of settled users are relaxed; all numbers are
+        self.slack = 0.0  # by how much the levels of settled users are relaxed
+        self.magnified = SETTINGS.magnified  # factor of all numbers
         self.iterations = self.programs = 0
         self.last: Point | None = None  # that the present model has found
         self.floor = 0.0  # of t, in the units of the model
@@ -246,7 +247,7 @@ class LevelPrograms:
         return off
 
     def _attempt(self, course: Course, cap: FloatArray | None, known: Sequence[Stage]) -> Outcome:
-        """Run the LP, which always has a solution; where the solver misses it, try larger units and a fresh start."""
+        """Run the LP, which always has a solution; where the solver misses it, build it anew as the ``attempts`` of the settings say."""
         outcome = first_solved((self._run, *(partial(self._run_anew, course, cap, attempt) for attempt in SETTINGS.attempts)))
         if outcome.status is Status.OPTIMAL:
             return outcome

@@ -261,7 +261,7 @@ class _Guessed:
         self.programs.narrow(course, proof, always=True)
 
     def first_guess(self, course: Course, caps: FloatArray) -> tuple[float, Proof | None]:
-        """Nothing is known; and settled users need not be held to less than they have, for the time being."""
+        """Nothing is known. LPs hold settled users to all that they have again, until one fails."""
         self.programs.slack = 0.0
         return np.inf, None
 
@@ -360,7 +360,7 @@ class CappedLevels:
             return step  # prices may bound t too low, by their rounding: an LP of those without caps below it says what the level is
         if best is None or not left.rising.any() or not (stalled or bound <= reached * (1 + SETTINGS.reached)):
             return step
-        if bound < reached * (1 - SETTINGS.proved_gap):  # what settled users lack by rounding is worth as much more to those who rise
+        if bound < reached * (1 - SETTINGS.proved_gap):  # settled users lack a little by rounding, which lets others rise beyond the bound
             reached = bound
         self.settled_at(reached, best)
         return replace(step, t=reached, proof=best)

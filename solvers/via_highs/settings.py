@@ -17,8 +17,8 @@ _MAGNIFIED = 2.0**14  # factor of all numbers of an LP
 class Attempt(NamedTuple):
     """How an LP of a level is built anew, where HiGHS misses its solution.
 
-    ``unit`` is the next unit of t in the last one; with caps the unit is the guess, and stays. Levels of settled users are relaxed by
-    ``slack``, a part of them. All numbers are ``magnified``.
+    ``unit`` is the next unit of t in parts of the last one; with caps the unit is the guess, and stays. Levels of settled users are relaxed
+    by ``slack``, a part of them. All numbers are multiplied by ``magnified``.
     """
 
     unit: float
@@ -63,7 +63,7 @@ class Settings(NamedTuple):
     reached: float = 1e-11  # relative: a guess counts as reached if all users come this close
     further_guess: float = 1.5  # times the last level: the first guess of the next one, and so on
     same_cap: float = 1e-14  # relative
-    consistent: float = 1e-6  # relative: by more the equations of lower levels do not change them
+    consistent: float = 1e-6  # relative: the largest change of a settled level that the equations of all levels may make
     # What earlier levels leave (faces).
     narrowed_columns: int = 1_500  # from so many on programs become smaller
     narrower: float = 0.9  # part of the columns, at most, with which a smaller program is made

@@ -198,9 +198,13 @@ def test_who_has_all_its_tasks_leaves_room_to_users_with_little_worth() -> None:
 
 
 def test_a_trade_off_is_as_exact() -> None:
-    """The worth of the total is found to rounding: every share is that of the answer to 20 digits."""
+    """The worth of the total is found to rounding: every share is that of the answer to 20 digits.
+
+    User 8 has a hundredth of a server. Its share changes by 400 times the relative change of that worth, whose logarithm, 2.9, is known to
+    some units of its last place: to 10^-14.
+    """
     instance = instance_of_extremes(32)
     options: dict[str, object] = {"beta": 0.5, "lam": 1.5}
     shares = fo.solve(instance, "gfj", **options).shares  # type: ignore[arg-type]
     exact = fo.solve(instance, "gfj", exact=True, digits=20, **options).shares  # type: ignore[arg-type]
-    assert np.allclose(shares, exact, rtol=1e-12, atol=0)
+    assert (np.abs(shares / exact - 1) <= np.where(np.arange(shares.size) == 8, 400 * 1e-14, 1e-13)).all()

@@ -129,8 +129,8 @@ def test_a_user_stopped_by_a_second_row_wastes_nothing() -> None:
     worths = Worths(lay_out(ScaledProgram.of(program, at_once=True), NUMPY), 1.0, program.goal.weights)
     x = 0.5 / worths.pairs.scaled.scale
     prices = worths.prices(price_of(2.0, worths), x, np.array([2.0]))
-    assert error_of(worths, x, price_of(2.0, worths), np.array([2.0])).error < 1e-15
-    assert certify(program, Solution(np.array([0.5, 0.5]), prices=prices)).worst < 1e-15
+    assert error_of(worths, x, price_of(2.0, worths), np.array([2.0])).error < 1e-14
+    assert certify(program, Solution(np.array([0.5, 0.5]), prices=prices)).worst < 1e-14
     assert error_of(worths, x, price_of(2.0, worths), np.array([1.0])).error > 0.1
     idle = error_of(worths, x / 2, price_of(2.0, worths), np.array([2.0]))
     assert idle.error > 0.1
