@@ -283,10 +283,9 @@ def _try_method(
 def _polished(program: Program, answer: _Answer, solution: Solution, enough: float, tolerance: float, deadline: Deadline) -> _Answer:
     """Return the best of an answer and of the polishes of the ``solution`` that it is made of, tried until one is good ``enough``."""
     answer = _best_of(program, answer, polishes(program, solution, deadline), enough, tolerance)
-    last_digit = _DIGIT * tolerance
-    if answer.residual <= max(enough, last_digit):
+    if answer.residual <= tolerance:
         return answer
-    return _best_of(program, answer, long_polishes(program, solution, deadline), last_digit, tolerance)
+    return _best_of(program, answer, long_polishes(program, solution, deadline), tolerance, tolerance)
 
 
 def _best_of(program: Program, answer: _Answer, near: Iterator[tuple[str, Solution]], enough: float, tolerance: float) -> _Answer:

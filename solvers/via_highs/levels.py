@@ -262,7 +262,7 @@ class _Guessed:
 
     def first_guess(self, course: Course, caps: FloatArray) -> tuple[float, Proof | None]:
         """Nothing is known. LPs hold settled users to all that they have again, until one fails."""
-        self.programs.slack = 0.0
+        self.programs.slack, self.programs.magnified = 0.0, SETTINGS.magnified
         return np.inf, None
 
     def attempt(self, guess: float, course: Course, caps: FloatArray, stages: Sequence[Stage]) -> Tried:
