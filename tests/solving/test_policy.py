@@ -172,6 +172,6 @@ def test_a_long_polish_is_for_answers_that_fail(monkeypatch: pytest.MonkeyPatch)
     """Not for those that are within the tolerance, though others are tried for more digits."""
     monkeypatch.setattr(policy, "long_polishes", lambda *_: [("long", GOOD)])
     assert find(PROGRAM, [engine("one", lambda: answer(1 - 1e-7))], 1e-8, NEVER).finished_by == "long"
-    assert 1e-9 < certify(PROGRAM, answer(1 - 2e-9)).worst < 1e-8
-    enough = find(PROGRAM, [engine("one", lambda: answer(1 - 2e-9))], 1e-8, NEVER)
+    assert 1e-9 < certify(PROGRAM, answer(1 - 1e-9)).worst < 1e-8
+    enough = find(PROGRAM, [engine("one", lambda: answer(1 - 1e-9))], 1e-8, NEVER)
     assert (enough.finished_by, enough.engines) == (None, ("one",))
