@@ -249,6 +249,7 @@ def _sets(program: Program, solution: Solution, per_level: FloatArray, levels: F
     """Return which pairs are used, (pairs,), and which limits have a price at some level, (limits,)."""
     full = np.zeros(len(program.limits), bool)
     used = solution.x * per_level > SETTINGS.part_of_level * levels[program.pair_users]
+    settled = np.zeros(levels.size, bool)
     for stage in solution.stages:
         assert stage.prices is not None
         prices = np.maximum(stage.prices, 0.0)
@@ -257,6 +258,7 @@ def _sets(program: Program, solution: Solution, per_level: FloatArray, levels: F
         q = program.cheapest(cost[there], there)
         spent = float(prices @ program.limits.bounds)
         level = np.minimum(levels, stage.value)[program.pair_users]
-        used &= (cost - q[program.pair_users]) * level <= SETTINGS.dear * spent
+        used &= settled[program.pair_users] | ((cost - q[program.pair_users]) * level <= SETTINGS.dear * spent)
+        settled[stage.users] = True
         full |= prices * program.limits.bounds > SETTINGS.priced * spent
     return used, full

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.errors import Unsupported
+from fairopt.errors import NoSolution, Unsupported
 from fairopt.program import Equalize, Feature, FinishTimes, Leximin, LimitKind, Nested, Program, Solution, Total, TreeFilling
 from fairopt.solvers.backend import Backend, Deadline, Method
 from fairopt.solvers.via_highs.settings import SETTINGS
@@ -96,6 +96,8 @@ class HiGHS(Backend):
                 Method("sifted LPs", _sifted, polish_above=SETTINGS.sifted_digits * tolerance),
                 replace(everybody[0], skip_below=tolerance),
             )
+        if program.goal.feature is Feature.LEXIMIN and (program.limits.kinds == LimitKind.PARALLELISM).any():
+            return (Method(self.name, _levels_if_found), Method("LPs of undecided users", _undecided, skip_below=tolerance))
         if _narrows(program):
             return (
                 Method(self.name, _narrowed, rough_from=SETTINGS.rough_levels),
@@ -179,6 +181,22 @@ def _narrowed(program: Program, tolerance: float, deadline: Deadline, _: Solutio
     from fairopt.solvers.via_highs.levels import solve_levels
 
     return solve_levels(program, program.goal_as(Leximin), tolerance, deadline, narrows=True)
+
+
+def _levels_if_found(program: Program, tolerance: float, deadline: Deadline, _: Solution | None) -> Solution | None:
+    """Return the leximin; None where HiGHS does not solve one of its LPs, and there is time for another method."""
+    try:
+        return _levels(program, program.goal_as(Leximin), tolerance, deadline)
+    except NoSolution:
+        if deadline.left == 0.0:
+            raise
+        return None
+
+
+def _undecided(program: Program, tolerance: float, deadline: Deadline, _: Solution | None) -> Solution:
+    from fairopt.solvers.via_highs.levels import solve_levels
+
+    return solve_levels(program, program.goal_as(Leximin), tolerance, deadline, decides=True)
 
 
 def _suits_sifting(program: Program) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program.components import components
 from fairopt.program.sparse_rows import selected
 from fairopt.solvers.leximin.levels import Course
@@ -45,7 +45,12 @@ def closed_columns(problem: LevelProblem, prices: FloatArray, gap: float, x: Flo
 
 
 def narrowed(
-    problem: LevelProblem, closed: BoolArray, course: Course, x: FloatArray, narrower: float = SETTINGS.narrower
+    problem: LevelProblem,
+    closed: BoolArray,
+    course: Course,
+    x: FloatArray,
+    narrower: float = SETTINGS.narrower,
+    by_own_limits: bool = False,
 ) -> LevelProblem | None:
     """Return the problem of what is left to users who rise, None where that is hardly less, or one of them would have no pair left.
 
@@ -59,20 +64,30 @@ def narrowed(
         A point with the levels so far.
     narrower : float
         The largest part of the columns with which a smaller problem is made.
+    by_own_limits : bool
+        Do limits of their own decide settled users, too? Then later prices need not be those of all their pairs: these limits, which are
+        always full, need prices of any sign for that (`fairopt.solvers.leximin.least_prices`).
     """
     users, rows, rising = problem.users, problem.rows, course.rising
+    if by_own_limits:
+        closed = closed | _beyond_own_limits(problem, ~closed, course)
     pairs_left = np.bincount(users[~closed], minlength=rising.size)
     if (pairs_left[rising] == 0).any():
         return None
     settled = ~rising[users] & (course.start[users] > 0)
     only = ~closed & settled & (pairs_left[users] == 1)
-    near = _near(problem, ~closed & ~only, rising)
+    of_two_pairs = ~closed & settled & (pairs_left[users] == 2) & by_own_limits
+    two, of_two = _decided_by_two(problem, of_two_pairs, course)
+    left = ~closed & ~only
+    left[two] = False
+    near = _near(problem, left, rising)
     if near.sum() > narrower * near.size:
         return None
     columns = problem.columns[near]
     decided = np.where(problem.decided > 0, problem.decided, x)
     alone = problem.columns[only]
     decided[alone] = course.start[users[only]] / problem.per_level[alone]
+    decided[problem.columns[two]] = of_two
     decided[problem.columns[closed]] = decided[columns] = 0.0
     matrix = problem.program.limits.matrix[rows]
     needed = np.asarray(matrix[:, columns].sum(axis=1)).ravel() > 0
@@ -89,6 +104,46 @@ def narrowed(
         decided=decided,
         taken=taken[needed],
     )
+
+
+def _beyond_own_limits(problem: LevelProblem, left: BoolArray, course: Course) -> BoolArray:
+    """Return which of the columns that are left take more of a limit of their settled user's own than it can spare, (columns,).
+
+    A user at a cap has its level on the pairs alone that take least of that limit.
+    """
+    own, columns, beyond = problem.own, problem.columns, np.zeros(problem.columns.size, bool)
+    place = np.full(problem.program.n_pairs, -1)
+    place[columns[left]] = np.flatnonzero(left)
+    here = np.flatnonzero(place[own.pair] >= 0)
+    row, worth = own.row[here], own.worth[here]
+    most = np.zeros(own.rows.size)
+    np.maximum.at(most, row, worth)
+    of_all = np.bincount(row, minlength=most.size) == np.bincount(problem.users[left], minlength=course.rising.size)[own.users]
+    at_cap = ~course.rising[own.users] & of_all & (course.start[own.users] >= own.bounds * most * (1 - SETTINGS.at_cap))
+    less = at_cap[row] & (worth < most[row] * (1 - SETTINGS.takes_more))
+    beyond[place[own.pair[here[less]]]] = True
+    return beyond
+
+
+def _decided_by_two(problem: LevelProblem, left: BoolArray, course: Course) -> tuple[IntArray, FloatArray]:
+    """Return which of these columns, two of each user, are decided, and their tasks.
+
+    The level of the user is known, and a limit of its own is always full: two equations.
+    """
+    own, users = problem.own, problem.users
+    tight = (problem.full[own.rows] & ~own.even)[own.row]
+    row, use = np.full(problem.program.n_pairs, -1), np.zeros(problem.program.n_pairs)
+    row[own.pair[tight]], use[own.pair[tight]] = own.row[tight], own.use[tight]
+    first, second = np.flatnonzero(left)[::2], np.flatnonzero(left)[1::2]
+    p, q = problem.columns[first], problem.columns[second]
+    a, b, bound, level = use[p], use[q], own.bounds[row[p]] if own.rows.size else np.zeros(p.size), course.start[users[first]]
+    level_of_p, level_of_q = problem.per_level[p], problem.per_level[q]
+    apart = a * level_of_q - b * level_of_p
+    there = (row[p] >= 0) & (row[p] == row[q]) & (np.abs(apart) > SETTINGS.least_apart * (a * level_of_q + b * level_of_p))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        of_p, of_q = (bound * level_of_q - b * level) / apart, (a * level - bound * level_of_p) / apart
+        there &= np.minimum(a * of_p, b * of_q) >= -SETTINGS.proved_gap * bound
+    return np.concatenate([first[there], second[there]]), np.maximum(np.concatenate([of_p[there], of_q[there]]), 0.0)
 
 
 def _near(problem: LevelProblem, left: BoolArray, rising: BoolArray) -> BoolArray:

@@ -45,6 +45,8 @@ class LevelProblem:
         pairs are decided are no members.
     taken : array (rows,)
         The part of each limit that these take.
+    full : bool array (limits,)
+        Limits of which no allocation with the levels so far leaves anything.
     """
 
     program: Program
@@ -59,6 +61,7 @@ class LevelProblem:
     members: BoolArray
     decided: FloatArray
     taken: FloatArray
+    full: BoolArray
 
     @classmethod
     def of(cls, program: Program, goal: Leximin | Equalize | TreeFilling) -> LevelProblem:
@@ -72,7 +75,7 @@ class LevelProblem:
             needed[own.rows[own.even]] = False
         columns, rows = np.flatnonzero(largest > 0), np.flatnonzero(needed)
         reach = program.per_user(largest * per_level)
-        users, nothing = program.pair_users[columns], (np.zeros(program.n_pairs), np.zeros(rows.size))
+        users, nothing = program.pair_users[columns], (np.zeros(program.n_pairs), np.zeros(rows.size), np.zeros(needed.size, bool))
         return cls(program, equal, per_level, own, columns, users, largest[columns], rows, reach, reach > 0, *nothing)
 
     def first_unit(self) -> float:

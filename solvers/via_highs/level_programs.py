@@ -35,11 +35,12 @@ _FEW_STEPS = {"primal_simplex_bound_perturbation_multiplier": 0.0, "rebuild_refa
 class LevelPrograms:
     """The linear programs of all users: the present model, and what solving them took.
 
-    ``asked`` is the program whose users an error names, if it is another one.
+    ``asked`` is the program whose users an error names, if it is another one. ``decides``: smaller programs are without users whom limits
+    of their own decide (``faces``).
     """
 
-    def __init__(self, problem: LevelProblem, deadline: Deadline, asked: Program | None = None) -> None:
-        self.problem, self.deadline, self.asked = problem, deadline, asked
+    def __init__(self, problem: LevelProblem, deadline: Deadline, asked: Program | None = None, decides: bool = False) -> None:
+        self.problem, self.deadline, self.asked, self.decides = problem, deadline, asked, decides
         self.model: LevelModel | None = None
         self.slack = 0.0  # by how much the levels of settled users are relaxed
         self.magnified = SETTINGS.magnified  # factor of all numbers
@@ -101,11 +102,13 @@ class LevelPrograms:
 
         ``always``: where that is hardly less, too.
         """
-        last, before = self.last, self.problem
+        last = self.last
         if last is None or not proof.bound - last.t <= SETTINGS.proved_gap * last.t:
             return
+        spent = proof.prices * self.problem.program.limits.bounds
+        before = replace(self.problem, full=self.problem.full | (spent > SETTINGS.proved_gap * float(spent.sum())))
         closed = closed_columns(before, proof.prices, max(proof.bound / last.t - 1, 0.0), last.x)
-        problem = narrowed(before, closed, course, last.x, 1.0 if always else SETTINGS.narrower)
+        problem = narrowed(before, closed, course, last.x, 1.0 if always else SETTINGS.narrower, self.decides)
         if problem is None:
             return
         kept = np.append(np.isin(before.columns, problem.columns), True)

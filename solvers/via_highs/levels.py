@@ -52,8 +52,13 @@ __all__ = ["CappedLevels", "CappedPrograms", "Caps", "reached_caps", "settled_by
 log = logging.getLogger(__name__)
 
 
-def solve_levels(program: Program, goal: Leximin | Equalize, tolerance: float, deadline: Deadline, narrows: bool = False) -> Solution:
+def solve_levels(
+    program: Program, goal: Leximin | Equalize, tolerance: float, deadline: Deadline, narrows: bool = False, decides: bool = False
+) -> Solution:
     """Return the leximin, or the equal level, by the LPs of all users; with ``narrows``, or where caps need rows, of what is left to them.
+
+    With ``decides``, users are left out whom limits of their own decide. Then HiGHS finds some levels on which it gives up otherwise, and
+    the prices of levels prove them only once they are completed.
 
     Raises
     ------
@@ -61,7 +66,7 @@ def solve_levels(program: Program, goal: Leximin | Equalize, tolerance: float, d
         At the deadline, or where HiGHS finds no solution of a program that has one.
     """
     problem = LevelProblem.of(program, goal)
-    programs = LevelPrograms(problem, deadline)
+    programs = LevelPrograms(problem, deadline, decides=decides)
     solver = _Levels(programs, goal, settle_below(tolerance), narrows)
     found = by_levels(program, problem.per_level, solver, Together(problem.members, problem.equal), settle_below(tolerance))
     return replace(found, iterations=programs.iterations, programs_solved=programs.programs)

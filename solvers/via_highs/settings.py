@@ -71,6 +71,9 @@ class Settings(NamedTuple):
     rough_levels: int = 20  # from so many on an answer is polished before anything else
     gaps: float = 1e3  # and so many times the gap of the prices
     proved_gap: float = 1e-9  # prices with a larger gap decide nothing
+    at_cap: float = 1e-13  # relative: a user this near to a cap has it
+    takes_more: float = 1e-9  # relative: a pair that takes so much more of a limit for a unit of level cannot be used at the cap
+    least_apart: float = 1e-6  # relative: two pairs that take the same of a limit for a unit of level do not decide their user
     free_pair: float = 1e-9  # a pair is free if filling it costs at most this part of all spending
 
     # Levels by the prices of another answer (known_prices).

@@ -81,3 +81,9 @@ def test_levels_of_a_chain_are_right_to_the_last_digits() -> None:
     """41 levels, in whose prices lower ones count up to 10^4 times: each is found where the equations of all below it hold."""
     answer = fo.solve(jobs(100, 20, 1.0, 1), "drfh", solver="highs")
     assert answer.certificate.worst <= 1e-9
+
+
+def test_another_method_finds_levels_on_which_the_first_one_gives_up() -> None:
+    """LPs without users whom limits of their own decide: their prices prove the levels once they are completed."""
+    answer = fo.solve(jobs(150, 30, 1.1, 1), "drfh", solver="highs")
+    assert answer.certificate.worst <= 1e-8

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -95,6 +96,47 @@ def test_prices_close_pairs_and_decide_users() -> None:
     assert left.members.tolist() == [False, False, True]
     assert left.decided[[pair[0, 0], pair[1, 0]]].tolist() == [1.0, 1.0]
     assert narrowed(problem, np.ones(problem.columns.size, bool), course, x) is None  # h would have no pair
+
+
+def one_at_a_time(rates: list[list[float]]) -> LevelProblem:
+    """Return the problem of jobs on one server at a time."""
+    users, classes = len(rates), len(rates[0])
+    instance = fo.Instance(np.ones((classes, 1)), np.ones((users, 1)), rates=rates, counts=np.full(classes, 9), parallelism=np.ones(users))
+    program = fo.formulate(instance, "drfh")
+    goal = program.goal
+    assert isinstance(goal, Leximin)
+    return LevelProblem.of(program, goal)
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_full_limit_of_its_own_decides_a_user_with_two_pairs(full: bool) -> None:
+    """A half of the time on a server, and a half on one that is three times as fast: nothing else has this level, if no time is left."""
+    problem = one_at_a_time([[1.0, 3.0], [2.0, 1.0]])
+    nobody = np.zeros(problem.columns.size, bool)
+    level = 0.5 * problem.per_level[0] * 1.0 + 0.5 * problem.per_level[1] * 3.0
+    course = Course.together(np.ones(2, bool)).settled(np.array([0]), np.array([level]))
+    rows = np.zeros(len(problem.program.limits), bool)
+    rows[problem.own.rows[problem.own.users == 0]] = full
+    x = np.zeros(problem.program.n_pairs)
+    left = narrowed(replace(problem, full=rows), nobody, course, x, 1.0, by_own_limits=True)
+    assert left is not None
+    assert left.members.tolist() == [not full, True]
+    if full:
+        np.testing.assert_allclose(left.decided[problem.program.pair_users == 0], [0.5, 1.5], rtol=1e-14)
+    kept = narrowed(replace(problem, full=rows), nobody, course, x, 1.0)
+    assert kept is not None
+    assert kept.members.all()
+
+
+def test_a_user_at_its_cap_has_nothing_on_slower_servers() -> None:
+    """It needs all its time on the fast one; a user below its cap may be on both."""
+    problem = one_at_a_time([[1.0, 3.0], [3.0, 1.0], [2.0, 1.0]])
+    cap = problem.own.caps()[0]
+    course = Course.together(np.ones(3, bool)).settled(np.array([0, 1]), np.array([cap[0], 0.9 * cap[1]]))
+    left = narrowed(problem, np.zeros(problem.columns.size, bool), course, np.zeros(problem.program.n_pairs), 1.0, by_own_limits=True)
+    assert left is not None
+    assert left.members.tolist() == [False, True, True]
+    np.testing.assert_allclose(left.decided[:2], [0.0, 3.0], rtol=1e-14)
 
 
 def test_answers_of_many_levels_are_polished_before_they_are_certified() -> None:
