@@ -63,8 +63,8 @@ class HiGHS(Backend):
     def methods(self, program: Program, tolerance: float) -> Sequence[Method]:
         """Return the one method; of a leximin that sifting suits two, sifted LPs and, where these fail, the LPs of all users.
 
-        Of a large leximin, too: programs that become smaller from level to level, and where that fails the LPs of all pairs. And of one with
-        limits on parallelism: the LPs of all users, and where HiGHS gives up on one, LPs without users whom their own limits decide.
+        Of a large leximin, too: programs that become smaller from level to level, and where that fails the LPs of all pairs. And of one
+        with limits on parallelism: the LPs of all users, and where HiGHS gives up on one, LPs without users whom their own limits decide.
         """
         if self.within:
             return super().methods(program, tolerance)
