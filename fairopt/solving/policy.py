@@ -281,7 +281,10 @@ def _try_method(
 
 
 def _polished(program: Program, answer: _Answer, solution: Solution, enough: float, tolerance: float, deadline: Deadline) -> _Answer:
-    """Return the best of an answer and of the polishes of the ``solution`` that it is made of, tried until one is good ``enough``."""
+    """Return the best of an answer and of the polishes of the ``solution`` that it is made of, tried until one is good ``enough``.
+
+    The long ones only where the best is not within the tolerance.
+    """
     answer = _best_of(program, answer, polishes(program, solution, deadline), enough, tolerance)
     if answer.residual <= tolerance:
         return answer

@@ -160,8 +160,7 @@ def _least(answer: _Answer, implied: _Implied, rising: BoolArray, stage: Stage, 
 
     # Columns: prices of full limits, what is below 0 of the prices of those that are always full, what users pay, l of closed pairs.
     below, users = np.flatnonzero(implied.full[answer.full]), np.unique(answer.users)
-    closed = implied.closed[answer.pairs] & ~answer.used
-    missing = np.flatnonzero(closed)
+    missing = np.flatnonzero(implied.closed[answer.pairs])
     of_user = sp.csr_array((np.ones(answer.pairs.size), (np.arange(answer.pairs.size), np.searchsorted(users, answer.users))))
     lacking = sp.csr_array((np.ones(missing.size), (missing, np.arange(missing.size))), (answer.pairs.size, missing.size))
     others = answer.full.size + below.size
