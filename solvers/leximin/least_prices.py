@@ -8,13 +8,17 @@ multiply the rounding of this one. The least prices spend at most 20 times what 
 
 Let x be the answer, s its levels, and R the users who rise to the level t. In parts of what the users of the level pay,
 
-    minimise    sum over limits of |p| b  +  sum over closed pairs of  l[pair] s[n]
-    subject to  A'p = q u / phi on used pairs,    A'p >= q u / phi on open ones,    A'p + l >= q u / phi on closed ones,    l >= 0,
+    minimise    sum over limits of |p| b
+    subject to  A'p = q u / phi on used pairs,    A'p >= q u / phi on other open pairs,
                 sum over the users of the level of q t = 1,    q[n] t >= a part of what n pays now,    q = 0 for the others in R,
                 p = 0 on limits that are not full,    p >= 0 but on those that a lower level fills,    q >= 0 but for users settled below.
 
-Levels are taken from the lowest: the new prices say what is closed, full and settled for those above. A program without a solution says
-that the levels are wrong. The certificate decides whether the answer is better.
+Levels are taken from the lowest: the new prices say what is closed, full and settled for those above. Pairs that are closed have no row.
+What these cost too little is charged for, but far less than prices are that make them dear: those leave other pairs worth exactly what they
+cost, which stay open, and levels above need 10^11 times what is paid, or have no prices at all. A program without a solution says that the
+levels are wrong. The certificate decides whether the answer is better.
+
+*Own limits.* Users who are stopped by limits of their own alone need no program: no prices spend less than what is paid.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.instance.tolerances import FITS, ROUNDING
+from fairopt.instance.tolerances import EXACT, FITS, ROUNDING
 from fairopt.program import Program, Solution, Stage
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import FINEST, HighsModel
@@ -157,34 +161,61 @@ def _least(answer: _Answer, implied: _Implied, rising: BoolArray, stage: Stage, 
     pays = np.where(assigned, implied.cheapest(answer, answer.cost(price)), 0.0)
     if not pays.sum() > 0:
         return None
+    found = _of_own_limits(answer, implied, assigned)
+    if found is None:
+        found = _by_program(answer, implied, rising, assigned, pays / pays.sum(), deadline)
+    if found is None:
+        return None
+    prices = np.zeros(bounds.size)
+    prices[answer.full] = found / bounds[answer.full]
+    return prices
 
-    # Columns: prices of full limits, what is below 0 of the prices of those that are always full, what users pay, l of closed pairs.
-    below, users = np.flatnonzero(implied.full[answer.full]), np.unique(answer.users)
-    missing = np.flatnonzero(implied.closed[answer.pairs])
-    of_user = sp.csr_array((np.ones(answer.pairs.size), (np.arange(answer.pairs.size), np.searchsorted(users, answer.users))))
-    lacking = sp.csr_array((np.ones(missing.size), (missing, np.arange(missing.size))), (answer.pairs.size, missing.size))
-    others = answer.full.size + below.size
-    blocks = [answer.use, -answer.use[:, below], -of_user, lacking]
+
+def _of_own_limits(answer: _Answer, implied: _Implied, assigned: BoolArray) -> FloatArray | None:
+    """Return prices of whole full limits, (rows,), of one limit of its own for each user of a level; None where these do not stop all."""
+    limits = answer.program.limits
+    own = np.flatnonzero(~limits.of_servers[answer.full] & assigned[limits.keys[answer.full, 0]])
+    number = np.count_nonzero(assigned)
+    if own.size != number or np.unique(limits.keys[answer.full[own], 0]).size != number:
+        return None
+    prices = np.zeros(answer.full.size)
+    prices[own] = 1.0
+    theirs, cost = assigned[answer.users], answer.cost(prices)
+    others = theirs & ~answer.used & ~implied.closed[answer.pairs]
+    stops = (np.abs(cost[theirs & answer.used] - 1) <= EXACT).all() and (cost[others] >= 1 - EXACT).all()
+    return prices / number if stops else None
+
+
+def _by_program(
+    answer: _Answer, implied: _Implied, rising: BoolArray, assigned: BoolArray, pays: FloatArray, deadline: Deadline
+) -> FloatArray | None:
+    """Return the least prices of whole full limits, (rows,); ``pays``, (users,), is what each user of the level pays now, as a part."""
+    opened = np.flatnonzero(~implied.closed[answer.pairs])
+    users, of_pair = np.unique(answer.users[opened], return_inverse=True)
+    use, used, number = answer.use[opened], answer.used[opened], answer.full.size
+
+    # Columns: prices of full limits, what is below 0 of the prices of those that are always full, what users pay.
+    below = np.flatnonzero(implied.full[answer.full])
+    of_user = sp.csr_array((np.ones(opened.size), (np.arange(opened.size), of_pair)))
     of_level = sp.csr_array(assigned[users].astype(np.float64)[None])
-    matrix = sp.vstack([sp.hstack(blocks), sp.hstack([sp.csr_array((1, others)), of_level, sp.csr_array((1, missing.size))])])
+    priced = number + below.size
+    matrix = sp.vstack([sp.hstack([use, -use[:, below], -of_user]), sp.hstack([sp.csr_array((1, priced)), of_level])])
     least, most = np.where(implied.pinned, -np.inf, 0.0), np.where(rising & ~assigned, 0.0, np.inf)
-    least = np.where(assigned, SETTINGS.still_paid * pays / pays.sum(), least)
+    least = np.where(assigned, SETTINGS.still_paid * pays, least)
     model = HighsModel(
-        -np.concatenate([np.ones(others), np.zeros(users.size), np.ones(missing.size)]),
-        np.concatenate([np.zeros(others), least[users], np.zeros(missing.size)]),
-        np.concatenate([np.full(others, np.inf), most[users], np.full(missing.size, np.inf)]),
+        -np.concatenate([np.ones(priced), np.zeros(users.size)]),
+        np.concatenate([np.zeros(priced), least[users]]),
+        np.concatenate([np.full(priced, np.inf), most[users]]),
         sp.csc_array(matrix),
-        np.append(np.zeros(answer.pairs.size), 1.0),
-        np.append(np.where(answer.used, 0.0, np.inf), 1.0),
+        np.append(np.zeros(opened.size), 1.0),
+        np.append(np.where(used, 0.0, np.inf), 1.0),
         tolerance=FINEST,
     )
     model.set_options(simplex_iteration_limit=SETTINGS.pivots_for_least)
     outcome = model.run(deadline.left)
     if outcome.status is not Status.OPTIMAL:
         return None
-    found = outcome.x[: answer.full.size].copy()
-    found[below] -= outcome.x[answer.full.size : others]
+    found = outcome.x[:number].copy()
+    found[below] -= outcome.x[number:priced]
     found[np.abs(found) <= SETTINGS.priced * np.abs(found).sum()] = 0.0
-    prices = np.zeros(bounds.size)
-    prices[answer.full] = found / bounds[answer.full]
-    return prices
+    return found

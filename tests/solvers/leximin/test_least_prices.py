@@ -66,6 +66,32 @@ def test_a_level_spends_no_more_than_it_must() -> None:
     assert certify(program, least).worst <= 1e-14
 
 
+def test_users_at_limits_of_their_own_pay_for_these_alone() -> None:
+    """Two users on one server, the first with a limit on parallelism that is full: the server has no price at its level.
+
+    Where its level is told too high, the limit is not what stops it.
+    """
+    program = fo.formulate(fo.Instance([[1]], [[1], [1]], counts=[4], parallelism=[1, np.inf]), "drfh")
+    own = int(np.flatnonzero(~program.limits.of_servers)[0])
+    wasteful = np.where(np.arange(len(program.limits)) == own, 1.0, 0.5)
+    at_limit = Solution(np.array([1.0, 3.0]), (Stage(0.25, np.array([0]), wasteful), Stage(0.75, np.array([1]), np.ones(wasteful.size))))
+    least = with_least_prices(program, at_limit, Deadline(None))
+    assert least is not None
+    assert certify(program, least).worst <= 1e-14
+    prices = least.stages[0].prices
+    assert prices is not None
+    assert np.flatnonzero(prices).tolist() == [own]
+    assert spent(program, least.stages[0]) == pytest.approx(1.0)
+    below = replace(at_limit, x=np.array([0.5, 3.5]), stages=(replace(at_limit.stages[0], value=0.125), at_limit.stages[1]))
+    assert with_least_prices(program, below, Deadline(None)) is None
+
+
+def test_what_is_closed_already_is_not_made_dear() -> None:
+    """47 levels: prices that made closed pairs dear left open pairs worth exactly what they cost, and the 44th level had none."""
+    answer = fo.solve(jobs(150, 30, 1.0, 0), "drfh", solver="highs")
+    assert answer.certificate.worst <= 1e-8
+
+
 def test_levels_that_are_wrong_have_no_prices() -> None:
     """A user told to be stopped by a server that is not full; and stages of something else than a leximin."""
     program = fo.formulate(fo.Instance([[1], [3]], [[1], [1]], eligibility=[[True, False], [False, True]]), "drfh")
