@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,9 +25,9 @@ from scipy.linalg.lapack import dgetrf, dgetrs
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import TINY
-from fairopt.processes.streams import unwarned
 from fairopt.solvers.active_sets.by_user import Rows
 from fairopt.solvers.active_sets.settings import SETTINGS
+from fairopt.solvers.structure.factors import factorised
 
 __all__ = ["KKTSystem"]
 
@@ -170,43 +169,9 @@ def _smaller_units(units: FloatArray, largest: FloatArray) -> FloatArray:
 
 
 def _factorised_sparse(matrix: sp.csc_array) -> Callable[[FloatArray], FloatArray]:
-    """Factorise in an order of minimum degree; rows that many others meet, such as a limit of all users, come last.
-
-    Among them SuperLU's own order of minimum degree takes a multiple of the factorisation, and leaves more entries.
-    """
-    n, degree = matrix.shape[0], np.diff(matrix.indptr)
-    last = degree > SETTINGS.dense_row * np.sqrt(n)
-    options: dict[str, Any] = {"diag_pivot_thresh": 1e-3, "options": {"SymmetricMode": True}}
-    with unwarned():  # nearly singular: the refinement and the step lengths see to that
-        if not last.any():
-            own = sp.linalg.splu(matrix, permc_spec="MMD_AT_PLUS_A", **options)
-            return lambda right: np.asarray(own.solve(right))
-        first = np.flatnonzero(~last)
-        pattern = _reordered(matrix, first)
-        on_diagonal = pattern.indices == np.repeat(np.arange(first.size), np.diff(pattern.indptr))
-        pattern.data = np.where(on_diagonal, float(n), 1.0)  # regular, whatever the numbers are
-        inner = sp.linalg.splu(pattern, permc_spec="MMD_AT_PLUS_A", **options)
-        order = np.concatenate([first[np.argsort(inner.perm_c)], np.flatnonzero(last)])
-        factor = sp.linalg.splu(_reordered(matrix, order), permc_spec="NATURAL", **options)
-
-    def solve(right: FloatArray) -> FloatArray:
-        found = np.empty_like(right)
-        found[order] = factor.solve(right[order])
-        return found
-
-    return solve
-
-
-def _reordered(matrix: sp.csc_array, order: IntArray) -> sp.csc_array:
-    """Return the rows and columns of a square matrix in this order; those that it lacks are left out."""
-    columns, place = matrix[:, order], np.full(matrix.shape[0], -1, matrix.indices.dtype)
-    place[order] = np.arange(order.size)
-    rows, data, ends = place[columns.indices], columns.data, columns.indptr
-    if order.size < place.size:
-        there = rows >= 0
-        ends = np.concatenate([[0], np.cumsum(there)])[ends]
-        rows, data = rows[there], data[there]
-    return sp.csc_array((data, rows, ends), (order.size, order.size))
+    """Factorise with the rows that many others meet, such as a limit of all users, last."""
+    many = SETTINGS.dense_row * np.sqrt(matrix.shape[0])
+    return factorised(matrix, np.diff(matrix.indptr) > many, SETTINGS.pivots)
 
 
 def _factorised(matrix: FloatArray) -> Callable[[FloatArray], FloatArray]:

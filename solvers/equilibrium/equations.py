@@ -10,7 +10,10 @@ something, and which limit stopped each. Given the structure,
 with the x of the positive pairs and the levels L as unknowns. The system is square unless it is degenerate, and underdetermined if several
 placements give the same answer. The unknowns are scaled by their present values, and the solution is the smallest correction in that scale
 (one factorisation of the KKT matrix, regularised, with refinement). A pair that would become negative is left out, and the rest is solved
-again. The caller must verify the answer."""
+again. The caller must verify the answer.
+
+Where many shares are equal, thousands of pairs may hold something. Most of their equations of levels follow from the others then, and are
+left out; and the pairs are eliminated before the rest is factorised."""
 
 from __future__ import annotations
 
@@ -21,11 +24,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg.lapack import dgetrf, dgetrs
+from scipy.sparse import csgraph
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.instance.tolerances import ROUNDING
-from fairopt.processes.streams import unwarned
+from fairopt.instance.tolerances import ROUNDING, SAME
 from fairopt.solvers.equilibrium.settings import SETTINGS
+from fairopt.solvers.structure.factors import factorised
 
 __all__ = ["Structure"]
 
@@ -83,6 +87,8 @@ class Structure:
         implied = total[n[levelled]] / self.g[columns[levelled]]
         level = np.bincount(which, weights=implied) / np.maximum(np.bincount(which), 1)
         done = np.flatnonzero(complete)
+        needed = ~_implied(n[levelled], which, np.log(self.g[columns[levelled]]))
+        levelled, which = levelled[needed], which[needed]
 
         number = columns.size
         share = start / total[n]  # of each pair in what its user has
@@ -110,7 +116,7 @@ class Structure:
             matrix, used = sp.csr_array(sp.block_array(blocks, format="csr")), full.sum(axis=1)
         rest = np.concatenate([slope - 1.0, 1.0 - used, self.tasks[done] / total[done] - 1.0])
         rest = np.append(rest, np.zeros(matrix.shape[0] - rest.size))  # the sums of totals
-        correction = _smallest(matrix, rest)
+        correction = _smallest(matrix, rest, number)
         if correction is None:
             return None
         answer = np.zeros(self.x.size)
@@ -118,16 +124,45 @@ class Structure:
         return answer
 
 
-def _smallest(matrix: FloatArray | sp.csr_array, right: FloatArray) -> FloatArray | None:
-    """Return the smallest z with matrix z = right, or None where there is none."""
+def _implied(users: IntArray, limits: IntArray, ratio: FloatArray) -> BoolArray:
+    """Return which of the equations log t[user] - log L[limit] = ratio follow from the others.
+
+    Each is an edge of a graph of users and limits. A tree of edges gives all t and L of a component but for a common factor, and another
+    edge follows from the tree if its ratio is that of its ends. Trees have fewer edges than nodes: with no more edges, all are kept.
+    """
+    nodes, ends = np.unique(np.concatenate([users, int(users.max(initial=0)) + 1 + limits]), return_inverse=True)
+    if users.size < nodes.size:
+        return np.zeros(users.size, bool)
+    u, v = np.split(ends, 2)  # u < v
+    root, shape = nodes.size, (nodes.size + 1, nodes.size + 1)
+    _, component = csgraph.connected_components(sp.csr_array((np.ones(u.size), (u, v)), shape=shape)[:root, :root], directed=False)
+    tops = np.unique(component, return_index=True)[1]
+    rooted = sp.csr_array((np.ones(u.size + tops.size), (np.append(u, np.full(tops.size, root)), np.append(v, tops))), shape=shape)
+    order, before = csgraph.breadth_first_order(rooted, root, directed=False)
+    below = order[1:][before[order[1:]] != root]
+    above = before[below]
+    number = u * root + v
+    by_number = np.argsort(number)
+    tree = by_number[np.searchsorted(number[by_number], np.minimum(below, above) * root + np.maximum(below, above))]
+    height = [0.0] * root
+    for node, origin, rise in zip(below.tolist(), above.tolist(), np.where(below < above, ratio[tree], -ratio[tree]).tolist(), strict=True):
+        height[node] = height[origin] + rise
+    heights = np.array(height)
+    implied = np.abs(heights[u] - heights[v] - ratio) <= SAME
+    implied[tree] = False
+    return implied
+
+
+def _smallest(matrix: FloatArray | sp.csr_array, right: FloatArray, pairs: int) -> FloatArray | None:
+    """Return the smallest z with matrix z = right, or None where there is none; the first columns are those of the pairs."""
     n = matrix.shape[1]
-    solve = _factorised(matrix)
+    solve = _factorised_dense(matrix) if isinstance(matrix, np.ndarray) else _factorised_sparse(matrix, pairs)
     if solve is None:
         return None
     z = np.zeros(n)
     rest = right
     for _ in range(SETTINGS.refinements):
-        z = z + solve(np.concatenate([np.zeros(n), rest]))[:n]
+        z = z + solve(rest)
         rest = right - matrix @ z
         if not np.isfinite(z).all():
             return None
@@ -136,18 +171,29 @@ def _smallest(matrix: FloatArray | sp.csr_array, right: FloatArray) -> FloatArra
     return z
 
 
-def _factorised(matrix: FloatArray | sp.csr_array) -> Callable[[FloatArray], FloatArray] | None:
+def _factorised_dense(matrix: FloatArray) -> Callable[[FloatArray], FloatArray] | None:
     """Return the solution of the KKT system of the smallest z; None: it is exactly singular."""
     m, n = matrix.shape
-    if isinstance(matrix, np.ndarray):
-        system = np.diag(np.repeat([1.0, -SETTINGS.regular], [n, m]))
-        system[:n, n:], system[n:, :n] = matrix.T, matrix
-        factors, pivots, singular = dgetrf(system, overwrite_a=True)
-        return None if singular else lambda right: np.asarray(dgetrs(factors, pivots, right)[0])
+    system = np.diag(np.repeat([1.0, -SETTINGS.regular], [n, m]))
+    system[:n, n:], system[n:, :n] = matrix.T, matrix
+    factors, pivots, singular = dgetrf(system, overwrite_a=True)
+    return None if singular else lambda right: np.asarray(dgetrs(factors, pivots, np.concatenate([np.zeros(n), right]))[0])[:n]
+
+
+def _factorised_sparse(matrix: sp.csr_array, pairs: int) -> Callable[[FloatArray], FloatArray] | None:
+    """Return the same without the pairs, which are eliminated: what is left has the size of users and limits, however many pairs."""
+    m, n = matrix.shape
+    of_pairs, others = sp.csr_array(matrix[:, :pairs]), sp.csr_array(matrix[:, pairs:])
+    corner = sp.csc_array(of_pairs @ of_pairs.T + SETTINGS.regular * sp.eye_array(m))
+    system = sp.block_array([[sp.eye_array(n - pairs), others.T], [others, -corner]], format="csc") if n > pairs else -corner
+    last = np.diff(system.indptr) > SETTINGS.dense_row * np.sqrt(system.shape[0])
     try:
-        with unwarned():
-            corner = -SETTINGS.regular * sp.eye_array(m)
-            factor = sp.linalg.splu(sp.block_array([[sp.eye_array(n), matrix.T], [matrix, corner]], format="csc"))
+        eliminated = factorised(system, last, pivots=0.0)  # quasi-definite: every pivot may come from the diagonal
     except (RuntimeError, ValueError):  # exactly singular
         return None
-    return lambda right: np.asarray(factor.solve(right))
+
+    def solve(right: FloatArray) -> FloatArray:
+        found = eliminated(np.concatenate([np.zeros(n - pairs), right]))
+        return np.concatenate([-(of_pairs.T @ found[n - pairs :]), found[: n - pairs]])
+
+    return solve

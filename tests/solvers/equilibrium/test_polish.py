@@ -12,6 +12,7 @@ import scipy.sparse as sp
 import fairopt as fo
 from fairopt.certificate.conditions import bottleneck_violation
 from fairopt.program import Equilibrium, Program, Solution
+from fairopt.solvers.equilibrium import equations
 from fairopt.solvers.equilibrium.equations import Structure
 from fairopt.solvers.equilibrium.polish import polish
 
@@ -96,6 +97,47 @@ def test_pairs_that_turn_negative_leave() -> None:
     exact = structure.solve(np.ones(4, bool))
     assert exact is not None
     np.testing.assert_allclose(exact, [2.0, 0.0, 5.0, 5.0], rtol=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_equations_of_levels_that_follow_from_others(seed: int) -> None:
+    """Without them the equations have the same solutions: ranks, with the right sides, stay; where all agree, the rest is independent."""
+    rng = np.random.default_rng(seed)
+    users, limits = np.nonzero(rng.random((rng.integers(2, 9), rng.integers(2, 7))) < rng.choice([0.5, 0.8, 1.0]))
+    ratio = rng.normal(size=9)[users] - rng.normal(size=7)[limits]
+    wrong = rng.random(users.size) < rng.choice([0.0, 0.2])
+    ratio[wrong] += 0.5
+    system = np.zeros((users.size, 17))
+    system[np.arange(users.size), users], system[np.arange(users.size), 9 + limits], system[:, 16] = 1.0, -1.0, ratio
+    kept = ~equations._implied(users, limits, ratio)
+    assert np.linalg.matrix_rank(system[kept]) == np.linalg.matrix_rank(system)
+    if users.size >= np.unique(users).size + np.unique(limits).size and not wrong.any():
+        assert np.count_nonzero(kept) == np.linalg.matrix_rank(system)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_many_ties_take_a_system_of_users_and_limits(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole numbers, one resource: nearly every pair holds something at the same levels, and thousands of equations are a few hundred."""
+    rng = np.random.default_rng(seed)
+    users, servers = 120, 40
+    tasks = np.ceil(rng.uniform(0.2, 3.0, users))
+    instance = fo.Instance(
+        rng.integers(1, 13, (servers, 1)), rng.integers(1, 4, (users, 1)), eligibility=rng.random((users, servers)) < 0.8
+    )
+    program = fo.formulate(instance.replace(tasks=tasks), "psdsf")
+    assert isinstance(program.goal, Equilibrium)
+    answer = fo.solve(instance.replace(tasks=tasks), "psdsf")
+    x = answer.tasks[program.pair_users, program.pair_servers]
+    sizes, factorised = [], equations.factorised
+    monkeypatch.setattr(
+        equations, "factorised", lambda matrix, *rest, **more: (sizes.append(matrix.shape[0]), factorised(matrix, *rest, **more))[1]
+    )
+    polished = polish(program, near(program, x, 1e-9))
+    assert polished is not None
+    assert bottleneck_violation(program, program.goal, polished.x) <= 1e-12
+    assert np.count_nonzero(x) > 1000
+    assert sizes
+    assert max(sizes) <= 4 * (users + servers)
 
 
 def test_nothing_changes_but_the_answer() -> None:
