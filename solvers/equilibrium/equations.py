@@ -148,7 +148,7 @@ def _implied(users: IntArray, limits: IntArray, ratio: FloatArray) -> BoolArray:
     for node, origin, rise in zip(below.tolist(), above.tolist(), np.where(below < above, ratio[tree], -ratio[tree]).tolist(), strict=True):
         height[node] = height[origin] + rise
     heights = np.array(height)
-    implied = np.abs(heights[u] - heights[v] - ratio) <= SAME
+    implied: BoolArray = np.abs(heights[u] - heights[v] - ratio) <= SAME
     implied[tree] = False
     return implied
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -15,6 +16,7 @@ from fairopt.program import Equilibrium, Program, Solution
 from fairopt.solvers.equilibrium import equations
 from fairopt.solvers.equilibrium.equations import Structure
 from fairopt.solvers.equilibrium.polish import polish
+from fairopt.solvers.structure.factors import factorised
 
 # Capacities (cpu, memory) (9, 12) and (12, 12); users 1 and 2 need (1, 2) and (1, 1) on either server, user 3 (1, 2) on server 2 only.
 INSTANCE = fo.Instance([[9, 12], [12, 12]], [[1, 2], [1, 1], [1, 2]], eligibility=[[True, True], [True, True], [False, True]])
@@ -128,10 +130,13 @@ def test_many_ties_take_a_system_of_users_and_limits(seed: int, monkeypatch: pyt
     assert isinstance(program.goal, Equilibrium)
     answer = fo.solve(instance.replace(tasks=tasks), "psdsf")
     x = answer.tasks[program.pair_users, program.pair_servers]
-    sizes, factorised = [], equations.factorised
-    monkeypatch.setattr(
-        equations, "factorised", lambda matrix, *rest, **more: (sizes.append(matrix.shape[0]), factorised(matrix, *rest, **more))[1]
-    )
+    sizes: list[int] = []
+
+    def counted(matrix: sp.csc_array, last: np.ndarray, pivots: float) -> Callable[[np.ndarray], np.ndarray]:
+        sizes.append(matrix.shape[0])
+        return factorised(matrix, last, pivots)
+
+    monkeypatch.setattr(equations, "factorised", counted)
     polished = polish(program, near(program, x, 1e-9))
     assert polished is not None
     assert bottleneck_violation(program, program.goal, polished.x) <= 1e-12
