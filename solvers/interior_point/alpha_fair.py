@@ -18,8 +18,9 @@ trade-off, or with other rows of its own, has rows of the sparse system.
 
 *Trade-offs.* The marginal utility is phi v^-beta + kappa, where kappa = e / (1 - e) T / S follows from all utilities
 (`fairopt.solvers.active_sets.tradeoff`). log kappa is a variable of the path: its equation, in logarithms and to the first order, adds one
-to the Newton system, and so one more solution with the same factors for each step. It changes by a factor e at most in a step. If the path
-does not converge, as with beta above 5 or so, `follow_with_total` follows one for each kappa that is tried.
+to the Newton system, and so one more solution with the same factors for each step. It changes by a factor e at most in a step. At a large
+beta the products may not fall far in a step either, and a path on which beta rises comes first; where beta is smaller, it is the second
+one. If neither converges, `follow_with_total` follows one for each kappa that is tried.
 
 *Steps.* As for levels, all conditions but the products and the demand are linear. v = d(m) holds in logarithms after the first steps; until
 then a step changes prices by a factor e at most, the products stay, and the unit of money is free. Then x z and s p become small together.
@@ -51,14 +52,14 @@ import numpy as np
 
 from fairopt.program import AlphaFair, Program, Solution, Tradeoff
 from fairopt.solvers.active_sets.polish import polish
-from fairopt.solvers.active_sets.problem import AlphaFairProblem, too_little
+from fairopt.solvers.active_sets.problem import AlphaFairProblem
 from fairopt.solvers.active_sets.problem import Point as Answer
 from fairopt.solvers.backend import Deadline, nothing_to_solve
 from fairopt.solvers.interior_point.alpha_fair_centring import follow_centrally
 from fairopt.solvers.interior_point.alpha_fair_end import End, best_end
 from fairopt.solvers.interior_point.alpha_fair_path import Path
 from fairopt.solvers.interior_point.alpha_fair_rising import RisingPath
-from fairopt.solvers.interior_point.alpha_fair_worths import Worths
+from fairopt.solvers.interior_point.alpha_fair_worths import Worths, log_odds_of
 from fairopt.solvers.interior_point.by_sample import solve_by_sample
 from fairopt.solvers.interior_point.rows import RowPairs, ScaledRows
 from fairopt.solvers.interior_point.sample_reduced import Start
@@ -136,12 +137,14 @@ def _solution(
     return _answer(program, path, found)
 
 
-def _answer(program: Program, path: Path, found: _Found) -> Solution:
-    """Return the end of a path in the units of the program."""
+def _answer(program: Program, path: Path, found: _Found) -> Solution | None:
+    """Return the end of a path in the units of the program; None if somebody has less there than floating point holds.
+
+    Another path may show that this is the answer, and raise, or that it is not.
+    """
     tasks, member = path.pairs.tasks(found.end.x), path.pairs.scaled.member
-    nothing = program.per_user(tasks)[member] == 0
-    if nothing.any():
-        raise too_little(program, member[nothing][0])
+    if (program.per_user(tasks)[member] == 0).any():
+        return None
     return Solution(tasks, prices=path.worths.prices(found.end.p, found.end.x, found.end.q), iterations=found.steps)
 
 
@@ -168,7 +171,7 @@ def _found(path: Path, good: float, enough: float, deadline: Deadline, rough: fl
 
 
 def solve_tradeoff(program: Program, goal: Tradeoff, tolerance: float, deadline: Deadline) -> Solution | None:
-    """Return the optimum of a trade-off, the end of one path on which kappa follows; None if the path does not converge.
+    """Return the optimum of a trade-off, the end of a path on which kappa follows; None if no such path converges.
 
     Raises
     ------
@@ -177,14 +180,24 @@ def solve_tradeoff(program: Program, goal: Tradeoff, tolerance: float, deadline:
     """
     if not program.scaled().n_columns:
         return nothing_to_solve(program)
-    e = goal.efficiency
-    if e == 0:
+    if not goal.efficiency:
         fair = AlphaFair(goal.beta, goal.weights)
         return solve_alpha_fair(replace(program, goal=fair), fair, tolerance, deadline)
-    path = Path(Worths(_laid_out(program, NUMPY, capped=False), goal.beta, goal.weights, log_odds=float(np.log(e) - np.log1p(-e))))
     good = ALPHA_FAIR.good * tolerance
-    found = _found(path, good, ALPHA_FAIR.digits * tolerance, deadline)
-    return _answer(program, path, found) if found is not None and found.end.error <= good else None
+    for path in _paths_of_tradeoff(_laid_out(program, NUMPY, capped=False), goal):
+        found = _found(path, good, ALPHA_FAIR.digits * tolerance, deadline)
+        if found is not None and found.end.error <= good:
+            return _answer(program, path, found)
+    return None
+
+
+def _paths_of_tradeoff(pairs: Pairs, goal: Tradeoff) -> Iterator[Path]:
+    """Yield the paths to follow until one leads to a good end: the one that takes fewer steps first."""
+    if goal.beta >= RISING.first_from and goal.beta <= RISING.last_alpha:
+        yield RisingPath(pairs, goal)
+    yield Path(Worths(pairs, goal.beta, goal.weights, log_odds=log_odds_of(goal)))
+    if RISING.first_alpha < goal.beta < RISING.first_from:
+        yield RisingPath(pairs, goal)
 
 
 def follow_with_total(problem: AlphaFairProblem, goal: Tradeoff, deadline: Deadline) -> Answer | None:
@@ -201,7 +214,10 @@ def follow_with_total(problem: AlphaFairProblem, goal: Tradeoff, deadline: Deadl
         found = _followed(path, ALPHA_FAIR.end_of_tradeoff, deadline)
         if found is None or found.end.error > ALPHA_FAIR.good_of_tradeoff:
             return None
-        near = problem.point(_answer(program, path, found))
+        answer = _answer(program, path, found)
+        if answer is None:
+            return None
+        near = problem.point(answer)
         return replace(near, p=near.p * np.exp(-problem.shift), steps=found.steps)
 
 

@@ -35,6 +35,8 @@ class Path:
         Are the units of limits, at alpha > 1, as small as the money of users who could use them, but do not?
     money_of_limits : array (slots, places)
         Of the users of each limit: the harmonic mean, as a price is not small unless it is small for the user with the least money.
+    kappa_of_point : float
+        What log kappa exceeds the t of points by: the unit of money in which points have it.
     """
 
     def __init__(self, worths: Worths, start: Start | None = None, *, to_the_poorest: bool = True) -> None:
@@ -52,6 +54,7 @@ class Path:
         self.money_of_limits: Any = None
         self.furthest, self.settled, self.uneven = np.inf, False, np.inf
         self.near: list[Point] = []
+        self.kappa_of_point = 0.0
 
     def _money_at_start(self, is_near: bool) -> FloatArray:
         """Return the first money of the users, and count in all of it; in a trade-off also set kappa: its part of this money is e."""
@@ -119,6 +122,8 @@ class Path:
         money = worths.mean_money(v, v * m) * pairs.n_users
         if least_gap is None:
             least_gap = ALPHA_FAIR.middle if not self.settled else STEPS.end_of_demand if pairs.across is None else STEPS.end_across
+        if worths.log_odds is not None and worths.alpha >= ALPHA_FAIR.large_beta and gap > ALPHA_FAIR.near_of_tradeoff:
+            least_gap = max(least_gap, ALPHA_FAIR.aim_of_tradeoff * gap)
         least = least_gap * money / (pairs.n_products - pairs.n_levels)
         stopped = None if worths.log_cap is None else elasticity < 0.5 / worths.alpha
         of_total = None if worths.log_odds is None else OfTotal(*worths.of_total(v), off_total)
@@ -131,7 +136,7 @@ class Path:
         v, m = self._demanded(point)
         x, _, _ = pairs.parts(point.primal)
         if self.worths.log_odds is not None:
-            self.worths.log_kappa = point.t
+            self.worths.log_kappa = point.t + self.kappa_of_point
         money = v * m
         mean = self.worths.mean_money(v, money)
         own, self.money_of_limits = self._money(x, v, m, money, mean)
@@ -161,9 +166,11 @@ class Path:
         return self.furthest
 
     def missed(self, point: Point) -> float:
-        """Return the largest distance of a demand from the utility of its user, in logarithms."""
+        """Return the largest distance of a demand from the utility of its user, in logarithms; in a trade-off, of prices."""
         v, m = self._demanded(point)
-        off, _ = self.worths.off(v, m)
+        off, elasticity = self.worths.off(v, m)
+        if self.worths.has_total:  # whose utility is worth much the same to the user, whatever it is, may be far from its demand
+            off = off / elasticity
         return max(float(self.pairs.xp.max(self.pairs.xp.abs(off))), abs(self._off_total(v)))
 
     def _off_total(self, v: Any) -> float:

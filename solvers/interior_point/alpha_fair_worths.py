@@ -21,12 +21,18 @@ import numpy as np
 
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import SAME, TINY
+from fairopt.program import AlphaFair, Tradeoff
 from fairopt.solvers.active_sets.problem import LARGEST_LOG
 from fairopt.solvers.interior_point.capped_demand import rounded_demand
 from fairopt.solvers.interior_point.settings import ALPHA_FAIR
 from fairopt.solvers.structure.pairs import Pairs
 
-__all__ = ["Worths"]
+__all__ = ["Worths", "log_odds_of"]
+
+
+def log_odds_of(goal: AlphaFair | Tradeoff) -> float | None:
+    """Return the logarithm of e / (1 - e), where e, the part of the total, is more than 0; else None."""
+    return float(np.log(goal.efficiency) - np.log1p(-goal.efficiency)) if goal.efficiency else None
 
 
 class Worths:
@@ -67,12 +73,22 @@ class Worths:
 
         ``moved``, (users,), are the users to whom the unit matters.
         """
-        xp, other = self.pairs.xp, Worths(self.pairs, alpha, weights)
-        beyond = other.log_phi - alpha * xp.log(v) - xp.log(m)
+        xp, other = self.pairs.xp, Worths(self.pairs, alpha, weights, log_odds=self.log_odds).following(v)
+        beyond = other.log_worth(v) - xp.log(m)
         middle = float(xp.max(xp.where(moved, beyond, -np.inf)) + xp.min(xp.where(moved, beyond, np.inf))) / 2
         other.count_in(middle if np.isfinite(middle) else self.log_unit)
         other.width = self.width
         return other
+
+    def with_alpha(self, v: Any) -> Any:
+        """Return -d log(marginal utility) / d alpha, but for the unit of money, at fixed utilities, (users,)."""
+        xp = self.pairs.xp
+        log_v = xp.log(v) + self.pairs.arrays.floats(np.log(self._reach))
+        if not self.has_total:
+            return log_v
+        own = self.log_phi - self.alpha * np.log(v)
+        part, powers = np.exp(own - self.log_worth(v)), own + np.log(v)
+        return part * log_v + (1 - part) * float(np.exp(powers - np.logaddexp.reduce(powers)) @ log_v)
 
     @property
     def has_total(self) -> bool:

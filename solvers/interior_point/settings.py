@@ -144,6 +144,9 @@ class AlphaFairSettings(NamedTuple):
     slowly: float = 0.1  # a unit falls by this factor at most in a step
     end_of_tradeoff: float = 3e-12  # error at which the path of a trade-off ends,
     good_of_tradeoff: float = 1e-9  # and the largest of an answer
+    large_beta: float = 5.0  # from which on a step of a trade-off whose kappa follows leaves at least
+    aim_of_tradeoff: float = 0.1  # this part of the products, down to
+    near_of_tradeoff: float = 1e-6  # this relative gap
     poorest: float = 1e-280  # least unit of a product, relative to the mean
     free: float = 1e-6  # least mean money, relative to all that its tasks are worth to the user with the least
     least_elasticity: float = 1e-12  # of the marginal utility
@@ -169,8 +172,10 @@ class RisingSettings(NamedTuple):
     """Such a path on which alpha rises (alpha_fair_rising)."""
 
     first_alpha: float = 2.0
+    first_from: float = 10.0  # beta of a trade-off from which on this path comes first
     last_alpha: float = 128.0  # beyond, it rises in too many steps
     rise: float = 0.5  # by how much, in logarithms, marginal utilities differ from prices when alpha has risen; at half of that it rises
+    rise_of_tradeoff: float = 0.25  # the same in a trade-off
     least_distance: float = 1e-3  # half of that of the smallest and the largest utility, in logarithms
     distance_of_alpha: float = 1e6  # added to how far alpha has to rise: more than any distance of demands from utilities
 

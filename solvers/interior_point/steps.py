@@ -226,7 +226,13 @@ def advance(
 
 
 class _WithTotal:
-    """The system of a trade-off, in which kappa follows from all utilities: one more equation, and one more solution."""
+    """The system of a trade-off, in which kappa follows from all utilities: one more equation, and one more solution.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        It is singular.
+    """
 
     def __init__(self, system: Any, pairs: Pairs, money: Any, of_total: OfTotal) -> None:
         xp = pairs.xp
@@ -235,6 +241,8 @@ class _WithTotal:
         pushed = pairs.point(no_pair, no_limit, xp.concat([of_total.push * money, no_row[pairs.n_levels :]]))
         self._along = system.step(pushed, Residuals(no_limit, no_row, no_pair, 0.0), STEPS.refinements)
         self._pivot = 1 - self._pulled(self._along[0])
+        if self._pivot == 0:
+            raise np.linalg.LinAlgError("no step changes kappa and what utilities imply by the same")
 
     def step(self, products: Any, residuals: Residuals, refinements: int = 2) -> tuple[Any, Any, float]:
         """Return the changes of the primal values, of the dual ones, and of log kappa, by ``longest_of_kappa`` at most."""

@@ -17,7 +17,14 @@ from fairopt.solvers.active_sets.problem import AlphaFairProblem
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point import paths
 from fairopt.solvers.interior_point.alpha_fair import solve_alpha_fair, solve_tradeoff
+from fairopt.solvers.interior_point.alpha_fair_path import Path
+from fairopt.solvers.interior_point.alpha_fair_worths import Worths, log_odds_of
 from fairopt.solvers.interior_point.rows import RowPairs, ScaledRows
+from fairopt.solvers.interior_point.steps import _WithTotal
+from fairopt.solvers.structure.arrays import NUMPY
+from fairopt.solvers.structure.layouts import lay_out
+from fairopt.solvers.structure.pairs import Pairs
+from fairopt.solvers.structure.scaling import ScaledProgram
 
 NEVER = Deadline(None)
 
@@ -72,6 +79,40 @@ def test_one_path_ends_where_a_path_for_each_worth_does(
     np.testing.assert_allclose(utilities(program, found), utilities(program, other), rtol=1e-5)
 
 
+@pytest.mark.parametrize("part", [1.0, 0.4])
+@pytest.mark.parametrize("notion", ["fds", "gfj"])
+@pytest.mark.parametrize("beta", [8.0, 12.0, 20.0, 30.0, 60.0])
+def test_a_large_beta_needs_no_path_for_each_worth(notion: str, beta: float, part: float) -> None:
+    """A path on which beta rises converges where one at the beta of the goal does not: this did on half of the last three."""
+    program = fo.formulate(clusters(18, 5, 1, part), notion, beta=beta)
+    assert certify(program, by_one_path(program)).worst < 1e-11
+
+
+@pytest.mark.parametrize("lam", [-2.0, -20.0])
+def test_a_rising_beta_ends_where_a_path_for_each_worth_does(lam: float) -> None:
+    """Also where the total counts for most."""
+    program = fo.formulate(clusters(18, 5, 1, 0.4), "gfj", beta=12.0, lam=lam)
+    goal = program.goal_as(Tradeoff)
+    problem = AlphaFairProblem.of(program, goal)
+    with np.errstate(all="ignore"):
+        other = problem.solution(paths.follow_tradeoff(problem, goal, NEVER))
+    np.testing.assert_allclose(utilities(program, by_one_path(program)), utilities(program, other), rtol=1e-5)
+
+
+def test_a_user_with_next_to_no_worth_of_its_own_is_not_far_from_its_demand() -> None:
+    """Its demand at a price is anything: a path is as far from its end as prices are from marginal utilities."""
+    program = fo.formulate(clusters(18, 5, 1), "gfj", beta=30.0)
+    goal, pairs = program.goal_as(Tradeoff), lay_out(ScaledProgram.of(program, at_once=True), NUMPY)
+    path = Path(Worths(pairs, goal.beta, goal.weights, log_odds=log_odds_of(goal)))
+    point = path.start()
+    path.measured(point)
+    v, m = pairs.rows_of(pairs.parts(point.primal)[2])[0], pairs.rows_of(pairs.parts(point.dual)[2])[0]
+    log_reach, unit = np.log(pairs.scaled.reach), path.worths.log_unit
+    own = np.log(goal.weights) - goal.beta * (np.log(v) + log_reach)
+    off = np.logaddexp(own, point.t + unit) + log_reach - unit - np.log(m)
+    assert path.missed(point) == pytest.approx(np.abs(off).max(), rel=1e-9)
+
+
 def test_many_users_and_servers_take_one_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """No other engine and no other path is asked."""
     program = fo.formulate(clusters(150, 40, 0), "fds")
@@ -86,6 +127,24 @@ def test_where_the_one_path_fails_there_are_others(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(paths, "solve_tradeoff", lambda *_: None)
     allocation = fo.solve(clusters(20, 5, 0), "fds", solver="interior-point")
     assert (allocation.solver, allocation.certificate.worst < 1e-12) == ("interior-point", True)
+
+
+def test_a_singular_equation_of_the_total_ends_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then no step changes kappa as utilities imply; another path follows."""
+    monkeypatch.setattr(_WithTotal, "_pulled", lambda *_: 1.0)
+    program = fo.formulate(clusters(20, 5, 0), "fds")
+    assert solve_tradeoff(program, program.goal_as(Tradeoff), 1e-8, NEVER) is None
+    assert fo.solve(clusters(20, 5, 0), "fds", solver="interior-point").certificate.worst < 1e-12
+
+
+@pytest.mark.parametrize(("notion", "options"), [("fds", {}), ("proportional", {"alpha": 0.5})])
+def test_other_paths_are_asked_where_one_leaves_a_user_nothing(
+    monkeypatch: pytest.MonkeyPatch, notion: str, options: dict[str, float]
+) -> None:
+    """It may be the rounding of that path."""
+    monkeypatch.setattr(Pairs, "tasks", lambda pairs, _: np.zeros(pairs.scaled.program.n_pairs))
+    allocation = fo.solve(clusters(20, 5, 0), notion, solver="interior-point", **options)  # type: ignore[arg-type]
+    assert (allocation.solver, allocation.certificate.worst < 1e-11) == ("interior-point", True)
 
 
 @pytest.mark.parametrize("beta", [0.5, 5.0])
