@@ -21,9 +21,13 @@ def polishes(program: Program, solution: Solution, deadline: Deadline = _NEVER) 
     if program.integral or deadline.left == 0.0:
         return
     if not program.down_closed:
+        from fairopt.solvers.active_sets.floored import polish_floored
         from fairopt.solvers.active_sets.ruled import polish_along_powers, polish_ruled
 
-        for steps in (polish_ruled, polish_along_powers):
+        floored = polish_floored(program, solution)
+        if floored is not None:
+            yield "active sets", floored
+        for steps in (polish_ruled, polish_along_powers) if floored is None else (polish_ruled,):
             near = steps(program, solution, deadline) if deadline.left > 0.0 else None
             if near is not None:
                 yield "primal-dual steps", near

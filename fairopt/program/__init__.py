@@ -33,6 +33,7 @@
 ``text``             a program as text: what ``print(program)`` shows
 ``formula``          a program as a formula, LaTeX and MathML
 ``as_data``          a program as plain data, ready for JSON
+``own_floors``       lower bounds on a user's utility: rules that say no more
 ``own_limits``       upper bounds on a user's level from its limits on tasks and on parallelism
 ``parallelism``      how many servers a user runs on at once
 ``most_work``        the most work that a user could do alone where tasks differ by server

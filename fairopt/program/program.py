@@ -29,6 +29,7 @@ from fairopt.program.kept_parts import KeptParts, KeptRow
 from fairopt.program.likeness import Likeness
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.objective import Feature, Objective
+from fairopt.program.own_floors import OwnFloors
 from fairopt.program.queue_limits import stack_rows
 from fairopt.program.scaling import ScaledColumns
 from fairopt.program.stated_rows import StatedRow, with_rows
@@ -173,7 +174,7 @@ class Program(ShowsItself):
         if not self.is_separate and self.members.size < self.n_pairs:
             needs.add(Feature.SEVERAL_SERVERS)
         if not self.down_closed:
-            needs.add(Feature.RULES)
+            needs.add(Feature.FLOORS if goal.feature is Feature.ALPHA_FAIR and OwnFloors.of(self) is not None else Feature.RULES)
         return frozenset(needs)
 
     @property

@@ -16,6 +16,9 @@ the sparse system of the polish (`fairopt.solvers.interior_point.rows`).
 q, whose product w q is relative to the user's money. It is eliminated with the user's demand, as blocks of two rows. A user with both in a
 trade-off, or with other rows of its own, has rows of the sparse system.
 
+*Least tasks.* Where rules ask for least tasks of users and for nothing else, the demand is at least that (`Worths.log_floor`): a user who
+has no more pays more than its marginal utility, and the difference is the price of the rule.
+
 *Trade-offs.* The marginal utility is phi v^-beta + kappa, where kappa = e / (1 - e) T / S follows from all utilities
 (`fairopt.solvers.active_sets.tradeoff`). log kappa is a variable of the path: its equation, in logarithms and to the first order, adds one
 to the Newton system, and so one more solution with the same factors for each step. It changes by a factor e at most in a step. At a large
@@ -94,7 +97,7 @@ def solve_alpha_fair(
         near = _solution(part, its_goal, _laid_out(part, NUMPY), tolerance, deadline, start, rough)
         return near if near is None or rough or part.limits.of_servers.all() else polish(part, near) or near
 
-    found = solve_by_sample(program, goal, follow) if pairs is None and arrays.are_numpy and fits(program) else None
+    found = solve_by_sample(program, goal, follow) if pairs is None and arrays.are_numpy and program.down_closed and fits(program) else None
     if found is not None:
         return found
     return _solution(program, goal, _laid_out(program, arrays) if pairs is None else pairs, tolerance, deadline)

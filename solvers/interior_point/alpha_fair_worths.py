@@ -1,8 +1,8 @@
 """Marginal utilities, demands and money of the users of an alpha-fair goal, on the path of `fairopt.solvers.interior_point.alpha_fair`.
 
 In the units of `fairopt.solvers.structure.scaling`, a user with the utility v has the marginal utility phi v^-alpha, in a trade-off
-phi v^-alpha + kappa. At a price m of a unit of utility it demands d(m), where these are equal; a limit on tasks caps d at c
-(`fairopt.solvers.interior_point.capped_demand`). Its money is what it pays servers, m v. A user who is stopped by its limit pays less than
+phi v^-alpha + kappa. At a price m of a unit of utility it demands d(m), where these are equal; a limit on tasks caps d at c, and a rule may
+ask for at least f (`fairopt.solvers.interior_point.capped_demand`). Its money is what it pays servers, m v. A user who is stopped by its limit pays less than
 its marginal utility: m is then the least cost of a unit, and the difference is the price of the limit.
 
 kappa is given, or follows from all utilities: then the path has a value of its own for it, and the utilities imply another, until both are
@@ -48,6 +48,8 @@ class Worths:
         Logarithm of the unit of money.
     log_cap : array (users,), or None
         Logarithms of the utility at which a limit on tasks stops a user, inf for users without one; None if nobody has one.
+    log_floor : array (users,), or None
+        Logarithms of least utilities, -inf for users without one; None if nobody has one.
     log_kappa : float
         In the unit of money; -inf: the total has no worth.
     log_odds : float, or None
@@ -61,6 +63,7 @@ class Worths:
         self.pairs, self.alpha, self.log_unit, self.width = pairs, alpha, 0.0, 1.0
         log_cap = np.where(scaled.cap <= 1 + SAME, np.log(scaled.cap), np.inf)  # a cap beyond the reach, 1, is none
         self.log_cap: Any = floats(log_cap) if np.isfinite(log_cap).any() else None
+        self.log_floor: Any = floats(np.log(scaled.floor)) if scaled.floor.any() else None
         self.log_phi: Any = floats(np.log(weights[scaled.member]) + (1 - alpha) * np.log(scaled.reach))
         self.log_kappa, self.log_odds, self._reach = log_kappa, log_odds, scaled.reach
 
@@ -130,7 +133,7 @@ class Worths:
     def demand(self, m: Any, width: float | None = None) -> tuple[Any, Any]:
         """Return logarithms of d(m) without kappa, and -alpha d log d / d log m, (users,)."""
         log_demand = (self.log_phi - self.pairs.xp.log(self.pairs.xp.clip(m, TINY, None))) / self.alpha
-        return rounded_demand(self.pairs.arrays, log_demand, self.log_cap, self.width if width is None else width)
+        return rounded_demand(self.pairs.arrays, log_demand, self.log_cap, self.width if width is None else width, self.log_floor)
 
     def off(self, v: Any, m: Any) -> tuple[Any, Any]:
         """Return log d(m) - log v, in a trade-off to the first order, and the elasticity -d log d / d log m, (users,)."""
@@ -143,19 +146,31 @@ class Worths:
         return (log_worth - xp.log(m)) * elasticity, elasticity
 
     def paid(self, v: Any, p: Any, q: Any = ()) -> tuple[Any, Any, Any | None]:
-        """Return what each user pays servers for a unit of utility, the part of its tasks that a stopped user lacks, and who is stopped.
+        """Return what each user pays servers for a unit of utility, the part by which it misses its cap or floor, and who is stopped.
 
         All are (users,). A user pays its marginal utility, or less if its marginal utility at its cap exceeds the least cost: then a limit
-        on tasks stops it. Nobody is stopped (None) if nobody has such a limit.
+        on tasks stops it. Nobody is stopped (None) if nobody has such a limit. It pays more if its marginal utility at its floor is below
+        the least cost: then it has its floor, not more.
         """
-        worth = self.worth(v)
-        if self.log_cap is None:
-            return worth, 0.0, None
+        paid, missing, stopped = self.worth(v), 0.0, None
+        if self.log_cap is None and self.log_floor is None:
+            return paid, missing, stopped
         pairs, xp = self.pairs, self.pairs.xp
-        cap = xp.where(xp.isfinite(self.log_cap), xp.exp(self.log_cap), 1.0)
         cheapest = pairs.cheapest(p, q)
-        stopped = xp.isfinite(self.log_cap) & (self.worth(cap) > cheapest)
-        return xp.where(stopped, cheapest, worth), xp.where(stopped, 1 - v / cap, 0.0), stopped
+        if self.log_cap is not None:
+            cap = xp.where(xp.isfinite(self.log_cap), xp.exp(self.log_cap), 1.0)
+            stopped = xp.isfinite(self.log_cap) & (self.worth(cap) > cheapest)
+            paid, missing = xp.where(stopped, cheapest, paid), xp.where(stopped, 1 - v / cap, 0.0)
+        if self.log_floor is not None:
+            floor = xp.where(xp.isfinite(self.log_floor), xp.exp(self.log_floor), v)
+            held = xp.isfinite(self.log_floor) & (self.worth(floor) < cheapest)
+            off = 1 - v / floor
+            paid, missing = xp.where(held, cheapest, paid), xp.maximum(missing, xp.where(held, xp.abs(off), off))
+        return paid, missing, stopped
+
+    def stopped(self, elasticity: Any) -> Any | None:
+        """Return which users a limit on tasks stops, by the elasticity of their demand, (users,); None if nobody has such a limit."""
+        return None if self.log_cap is None else self.pairs.xp.isfinite(self.log_cap) & (elasticity < 0.5 / self.alpha)
 
     def mean_money(self, v: Any, money: Any) -> float:
         """Return the mean of what users pay servers; more than 0 even if all of them are stopped, and nothing has a price."""
@@ -182,14 +197,22 @@ class Worths:
         with np.errstate(divide="ignore", invalid="ignore"):
             of_rows = pairs.arrays.numpy(q) if pairs.n_limited else np.empty(0)
             log_price, log_second = (np.log(np.maximum(each, 0.0)) + self.log_unit for each in (pairs.arrays.numpy(p), of_rows))
-            of_tasks = np.full(pairs.n_users, -np.inf)
-            if self.log_cap is not None:  # what a stopped user would pay for more tasks than it has
+            of_users = []
+            if self.log_cap is not None or self.log_floor is not None:
                 log_worth, log_paid = (pairs.arrays.numpy(each) for each in (self.log_worth(v), pairs.xp.log(self.paid(v, p, q)[0])))
-                beyond = log_worth + np.log(-np.expm1(log_paid - log_worth)) + pairs.arrays.numpy(self.log_cap) + self.log_unit
-                of_tasks = np.where((log_paid < log_worth) & (beyond < np.inf), beyond, -np.inf)
-        unit = max(0.0, max(float(each.max(initial=-np.inf)) for each in (log_price, log_second, of_tasks)) - LARGEST_LOG)
+            if self.log_cap is not None:  # what a stopped user would pay for more tasks than it has
+                of_users.append((_log_difference(log_worth, log_paid) + pairs.arrays.numpy(self.log_cap), scaled.task_row))
+            if self.log_floor is not None:  # what a user would gain by fewer tasks than it has to have
+                of_users.append((_log_difference(log_paid, log_worth) + pairs.arrays.numpy(self.log_floor), scaled.floor_row))
+            logs = [(np.where(np.isfinite(each), each + self.log_unit, -np.inf), row) for each, row in of_users]
+        unit = max(0.0, max(float(each.max(initial=-np.inf)) for each in (log_price, log_second, *(log for log, _ in logs))) - LARGEST_LOG)
         prices = scaled.prices(np.exp(log_price - unit), np.exp(log_second - unit))
-        stopped = np.flatnonzero(of_tasks > -np.inf)
-        rows = scaled.task_row[stopped]
-        prices[rows] = np.exp(of_tasks[stopped] - unit) / scaled.program.limits.bounds[rows]
+        for log, row in logs:
+            some = np.flatnonzero(log > -np.inf)
+            prices[row[some]] = np.exp(log[some] - unit) / np.abs(scaled.program.limits.bounds[row[some]])
         return prices
+
+
+def _log_difference(log_larger: FloatArray, log_smaller: FloatArray) -> FloatArray:
+    """Return the logarithm of a difference, -inf or nan where it is not > 0."""
+    return np.asarray(log_larger + np.log(-np.expm1(log_smaller - log_larger)))

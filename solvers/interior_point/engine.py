@@ -44,6 +44,7 @@ class InteriorPoint(Backend):
     features = frozenset(
         {
             Feature.ALPHA_FAIR,
+            Feature.FLOORS,
             Feature.TRADEOFF,
             Feature.LEXIMIN,
             Feature.EQUALIZE,

@@ -100,6 +100,8 @@ def paths_of_alpha_fair(program: Program, arrays: Arrays) -> list[Path]:
     first = Path("", lambda program, tolerance, deadline, _: _alpha_fair(program, tolerance, arrays, deadline))
     if not isinstance(program.goal, AlphaFair):
         return [first, Path(_WORTHS_OF_TOTAL, lambda program, _, deadline, __: _with_worths_of_total(program, deadline))]
+    if not program.down_closed:  # least tasks of users: the others have no such demand
+        return [first]
     second = Path(_LOGARITHMS, lambda program, _, deadline, __: _in_logarithms(program, deadline))
 
     def follow_lower(program: Program, tolerance: float, deadline: Deadline, best: Solution | None) -> Solution | None:

@@ -23,7 +23,7 @@ from fairopt.solvers.structure.arrays import NUMPY
 from fairopt.solvers.structure.layouts import PairLists
 from fairopt.solvers.structure.newton import Residuals
 from fairopt.solvers.structure.pairs import Pairs
-from fairopt.solvers.structure.scaling import ScaledProgram, task_rows
+from fairopt.solvers.structure.scaling import ScaledProgram, floors_of, task_rows
 
 __all__ = ["RowPairs", "RowSystem", "ScaledRows"]
 
@@ -54,7 +54,8 @@ class ScaledRows(ScaledProgram):
         A = np.zeros((1, columns.n_columns))
         W, T = worth / reach[columns.user], np.zeros(columns.n_columns)
         across, G = sp.csr_array((0, columns.n_columns)), np.zeros((0, 1, row.size))
-        return cls(columns, True, reach, A, W, T, row, nothing, np.arange(row.size), task_row, none, none, cap, across, G)
+        of_users = none, none, cap, *floors_of(columns, reach)
+        return cls(columns, True, reach, A, W, T, row, nothing, np.arange(row.size), task_row, *of_users, across, G)
 
     @property
     def n_servers(self) -> int:

@@ -24,10 +24,11 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import ROUNDING
 from fairopt.program import Feature, LimitKind, Limits, Program, ScaledColumns
 from fairopt.program.limits import ACROSS_SERVERS
+from fairopt.program.own_floors import OwnFloors
 from fairopt.solvers.structure.combinations import combinations
 from fairopt.solvers.structure.settings import SETTINGS
 
-__all__ = ["ScaledProgram", "obstacle", "task_rows"]
+__all__ = ["ScaledProgram", "floors_of", "obstacle", "task_rows"]
 
 _OF_SERVERS = (LimitKind.CAPACITY, LimitKind.TIME)
 
@@ -89,6 +90,10 @@ class ScaledProgram:
     cap : array (users,)
         Level at which a user holds all its tasks, in parts of its reach, inf for users without a limit on tasks; of leximins and alpha-fair
         goals only.
+    floor : array (users,)
+        Least level of a user, in parts of its reach, 0 for users without one; of alpha-fair goals under rules that say no more.
+    floor_row : int array (users,)
+        Position of such a rule in the program, -1 for users without one.
     across : sparse array (rows across, pairs)
         What a pair takes at 1 of each limit across servers, slot by slot; rows without an entry fill the last place.
     G : array (rows across, slots, servers)
@@ -108,6 +113,8 @@ class ScaledProgram:
     limited: IntArray
     second_row: IntArray
     cap: FloatArray
+    floor: FloatArray
+    floor_row: IntArray
     across: sp.csr_array
     G: FloatArray
 
@@ -142,7 +149,9 @@ class ScaledProgram:
         A, row, slot, place, across = _limits(columns)
         G = combinations(columns, A, row, slot, place, across)
         limited = np.flatnonzero(second_row >= 0)
-        return cls(columns, has_levels, reach, A, W, T, row, slot, place, task_row, limited, second_row[limited], cap, across, G)
+        floor, floor_row = floors_of(columns, reach)
+        of_users = limited, second_row[limited], cap, floor, floor_row
+        return cls(columns, has_levels, reach, A, W, T, row, slot, place, task_row, *of_users, across, G)
 
     # Sizes, and what belongs to the columns --------------------------------------------------------------------------------------
 
@@ -265,6 +274,8 @@ class ScaledProgram:
             limited=np.zeros(0, np.int64),
             second_row=np.zeros(0, np.int64),
             cap=self.cap[users],
+            floor=self.floor[users],
+            floor_row=self.floor_row[users],
             across=sp.csr_array(self.across[:, kept] if self.across.shape[0] else (0, user.size)),
             G=self.G[:, :, place[: self.n_servers] >= 0],
         )
@@ -323,6 +334,15 @@ def _limits(columns: ScaledColumns) -> tuple[FloatArray, IntArray, IntArray, Int
 def task_rows(columns: ScaledColumns) -> IntArray:
     """Return the position of the limit on tasks of each user, -1 for users without one."""
     return rows_of_users(columns, LimitKind.TASKS)
+
+
+def floors_of(columns: ScaledColumns, reach: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return the least level of each user in parts of its reach, and the rule that says so; 0 and -1 for users without one."""
+    program = columns.program
+    floors = None if program.down_closed else OwnFloors.of(program)
+    if floors is None:
+        return np.zeros(columns.n_users), np.full(columns.n_users, -1)
+    return floors.least[columns.members] / reach, floors.row[columns.members]
 
 
 def rows_of_users(columns: ScaledColumns, kind: LimitKind) -> IntArray:

@@ -73,6 +73,7 @@ class CVXPY(Backend):
             Feature.TRADEOFF,
             Feature.SEVERAL_SERVERS,
             Feature.RULES,
+            Feature.FLOORS,
             Feature.INTEGRAL,
             Feature.WHOLE_BY_STOP_TIMES,
         }

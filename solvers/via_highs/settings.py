@@ -113,6 +113,7 @@ class Settings(NamedTuple):
 
     # Rules (under_rules, contradictions).
     something: float = 1e-9  # of what a user could have without rules: less is nothing
+    enough: float = 0.01  # of an even part of that: who can have so much has something, and HiGHS need not look for more
     feasible: float = 1e-9  # excess of all rows together, in units of their largest numbers: less is none
 
     # Trees of queues (tree).

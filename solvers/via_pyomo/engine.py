@@ -57,7 +57,7 @@ class Pyomo(Backend):
             Feature.INTEGRAL,
             Feature.SEVERAL_SERVERS,
         }
-        | {Feature.RULES}
+        | {Feature.RULES, Feature.FLOORS}
     )
     package = "pyomo"
     requirement = "pip install pyomo"
