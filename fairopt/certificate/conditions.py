@@ -98,6 +98,10 @@ def ruled_violation(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray,
 
     The gap is the sum of these terms >= 0, relative to the worth of all. A user violates the conditions by 1 - c/w of a pair, and by
     what it has on pairs that cost more than they are worth, relative to its worth.
+
+    A rule that asks for least tasks of one user lowers their cost by its price q. With it, the user violates the conditions as it would
+    without the rule if they were worth w + q, and by what q is of tasks beyond the least: x is optimal for w if and only if it is for any
+    larger w up to w + q, with a smaller price of the rule. w alone may be a part of the cost that rounding hides.
     """
     limits, users, largest = program.limits, program.pair_users, program.largest()
     level, open_to = program.per_user(program.utilities * x), largest > 0
@@ -115,8 +119,24 @@ def ruled_violation(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray,
     short, dear = np.where(open_to, np.maximum(worth - cost, 0.0), 0.0), np.maximum(cost - worth, 0.0) * x
     idle = float(prices @ np.maximum(limits.bounds - limits.used(x), 0.0))
     gap = (idle + float(dear.sum()) + float(short @ np.where(open_to, largest, 0.0))) / earned
-    own = float(safe_ratio(program.per_user(dear), program.per_user(worth * x)).max(initial=0.0))
-    return gap, max(own, float(safe_ratio(short, worth).max(initial=0.0)))
+    added, beyond = _by_own_floors(program, x, prices)
+    own = float(safe_ratio(program.per_user(dear) + beyond, program.per_user((worth + added) * x)).max(initial=0.0))
+    return gap, max(own, float(safe_ratio(short, worth + added).max(initial=0.0)))
+
+
+def _by_own_floors(program: Program, x: FloatArray, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return what rules that ask for least tasks of one user take off the cost of a pair, (pairs,), and of what it has beyond, (users,)."""
+    limits, added, beyond = program.limits, np.zeros(program.n_pairs), np.zeros(len(program.users))
+    rules = np.flatnonzero((limits.kinds == LimitKind.RULE) & (limits.bounds < 0) & (prices > 0))
+    free = np.maximum(limits.bounds - limits.used(x), 0.0)
+    for row in rules.tolist():
+        entries = slice(limits.matrix.indptr[row], limits.matrix.indptr[row + 1])
+        pairs, values = limits.matrix.indices[entries], limits.matrix.data[entries]
+        user = program.pair_users[pairs[:1]]
+        if (values < 0).all() and (program.pair_users[pairs] == user).all():
+            added[pairs] -= values * prices[row]
+            beyond[user] += free[row] * prices[row]
+    return added, beyond
 
 
 def _wasted_spending(program: Program, x: FloatArray, prices: FloatArray) -> float:

@@ -1,9 +1,9 @@
 """Marginal utilities, demands and money of the users of an alpha-fair goal, on the path of `fairopt.solvers.interior_point.alpha_fair`.
 
-In the units of `fairopt.solvers.structure.scaling`, a user with the utility v has the marginal utility phi v^-alpha, in a trade-off
-phi v^-alpha + kappa. At a price m of a unit of utility it demands d(m), where these are equal; a limit on tasks caps d at c, and a rule may
-ask for at least f (`fairopt.solvers.interior_point.capped_demand`). Its money is what it pays servers, m v. A user who is stopped by its limit pays less than
-its marginal utility: m is then the least cost of a unit, and the difference is the price of the limit.
+In the units of `fairopt.solvers.structure.scaling`, a user with the utility v has the marginal utility phi v^-alpha, in a trade-off phi
+v^-alpha + kappa. At a price m of a unit of utility it demands d(m), where these are equal; a limit on tasks caps d at c, and a rule may ask
+for at least f (`fairopt.solvers.interior_point.capped_demand`). Its money is what it pays servers, m v. A user who is stopped by its limit
+pays less than its marginal utility: m is then the least cost of a unit, and the difference is the price of the limit.
 
 kappa is given, or follows from all utilities: then the path has a value of its own for it, and the utilities imply another, until both are
 the same.
@@ -63,7 +63,8 @@ class Worths:
         self.pairs, self.alpha, self.log_unit, self.width = pairs, alpha, 0.0, 1.0
         log_cap = np.where(scaled.cap <= 1 + SAME, np.log(scaled.cap), np.inf)  # a cap beyond the reach, 1, is none
         self.log_cap: Any = floats(log_cap) if np.isfinite(log_cap).any() else None
-        self.log_floor: Any = floats(np.log(scaled.floor)) if scaled.floor.any() else None
+        log_floor = np.log(scaled.floor, out=np.full(scaled.n_users, -np.inf), where=scaled.floor > 0)
+        self.log_floor: Any = floats(log_floor) if scaled.floor.any() else None
         self.log_phi: Any = floats(np.log(weights[scaled.member]) + (1 - alpha) * np.log(scaled.reach))
         self.log_kappa, self.log_odds, self._reach = log_kappa, log_odds, scaled.reach
 

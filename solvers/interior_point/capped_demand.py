@@ -5,9 +5,8 @@ cap^-alpha exceeds u, and the difference is the price of the user's limit on tas
 than what it pays for servers, u t, however many orders of magnitude larger its marginal worth is, and no equation contains the price of the
 limit. u may be 0, where servers have room for all the tasks of their users.
 
-A user whose least utility is f gets t = max(d, f). At f the price u exceeds the marginal worth phi f^-alpha, and the difference is the price
-of the rule that asks for f: it lowers what the user pays for a unit, and concerns no other user either. In logarithms of 1 / d and 1 / t it
-is the kink of a cap, 1 / f.
+A user whose least utility is f gets t = max(d, f). At f the price u exceeds the marginal worth phi f^-alpha, and the difference is the
+price of the rule that asks for f, which concerns no other user either. For 1 / d and 1 / t it is the kink of a cap, 1 / f.
 
 Rounded off, with v = log(cap / t) and l = log(d / t), one of which is 0 on either side of the kink: v l = width^2, v - l = log(cap / d).
 """

@@ -42,6 +42,25 @@ def test_demands_without_caps_are_as_they_are() -> None:
     np.testing.assert_array_equal(rounded_demand(NUMPY, log_demand, None, 1.0)[0], log_demand)
 
 
+def test_the_kinks_of_a_cap_and_a_floor() -> None:
+    """With width 0 the demand is cut off on both sides, and its slope is 0 there; 1 / t of a floor is t of a cap."""
+    log_demand, log_cap, log_floor = np.array([-2.0, 0.5, 3.0, -2.0]), np.array([1.0, 1.0, 1.0, np.inf]), np.array([0.0, 0.0, 0.0, -np.inf])
+    log_t, slope = rounded_demand(NUMPY, log_demand, log_cap, 0.0, log_floor)
+    np.testing.assert_array_equal(log_t, [0.0, 0.5, 1.0, -2.0])
+    np.testing.assert_array_equal(slope, [0.0, 1.0, 0.0, 1.0])
+    above, up = rounded_demand(NUMPY, log_demand, None, 0.3, log_floor)
+    below, down = rounded_demand(NUMPY, -log_demand, -log_floor, 0.3)
+    np.testing.assert_array_equal(above, -below)
+    np.testing.assert_array_equal(up, down)
+
+
+def test_no_demand_is_at_a_kink_without_a_number() -> None:
+    """Demand, cap and floor are one number, and the kinks are sharp."""
+    log_t, slope = rounded_demand(NUMPY, np.zeros(1), np.zeros(1), 0.0, np.zeros(1))
+    assert log_t == 0.0
+    assert np.isfinite(slope)
+
+
 def test_an_equilibrium_as_a_market() -> None:
     """The program of Eisenberg and Gale has the same tasks; only large ones are solved as markets, and only without limits on tasks."""
     instance = fo.Instance([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]], weights=[1, 3])

@@ -21,6 +21,7 @@ LAB = fo.Instance([[12]], [[1], [1], [1]], users=["a", "b", "c"], servers=["s"])
         (["x[a] >= 2 * x[b]"], [True, True, True]),
         (["x[a] == 0"], [False, True, True]),
         (["x[a] <= x[b] / 1000", "x[b] <= x[c] / 1000"], [True, True, True]),
+        (["x[a] <= x[b] / 10000000"], [True, True, True]),  # at first nobody is asked for more than a part of an even share
         (["x[a] + x[b] <= 0.5 * x[a]"], [False, False, True]),
         (["x[a] >= 13"], [True, True, True]),
     ],
