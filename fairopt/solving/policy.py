@@ -100,7 +100,7 @@ def find(program: Program, engines: Sequence[Backend], tolerance: float, deadlin
     Raises
     ------
     FairoptError
-        What the first engine raised, where no other engine found an answer within the tolerance.
+        What the first engine raised, or another one that finds nothing feasible, where no engine found an answer within the tolerance.
     """
     if program.n_pairs == 0:
         if (program.limits.bounds < 0).any():  # a rule asks for something where nobody can have anything
@@ -221,7 +221,7 @@ def _try_engines(program: Program, engines: Sequence[Backend], tolerance: float,
             for answer in _improving_answers(program, engine, tolerance, deadline, tried):
                 of_engine = answer
         except FairoptError as error:
-            failure = error if engine is engines[0] else failure
+            failure = error if engine is engines[0] or _finds_nothing_feasible(error) else failure
             log.info('"%s" has no answer: %s', engine.name, error)
         if of_engine is not None and (best is None or of_engine.residual < best.residual):
             best = of_engine
@@ -236,6 +236,10 @@ def _try_engines(program: Program, engines: Sequence[Backend], tolerance: float,
     finished = best.polish if best.needed_it else None if (best.engine, best.method) == tried[0] else best.method
     took_part = [*(name for name, _ in tried), *([best.polish] if best.polish else [])]
     return Found(best.solution, best.certificate, best.engine, finished, tuple(dict.fromkeys(took_part)), program)
+
+
+def _finds_nothing_feasible(error: FairoptError) -> bool:
+    return isinstance(error, NoSolution) and bool(error.known.get("infeasible"))
 
 
 def _no_answer(program: Program, engines: Sequence[Backend]) -> NoSolution:
