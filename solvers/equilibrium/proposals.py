@@ -3,7 +3,8 @@
 * The equations of the active sets that the sweeps have found (which pairs hold something, and which limit stopped each), solved by
   `fairopt.solvers.equilibrium.equations`.
 * An interior point (`fairopt.solvers.equilibrium.smoothing`), which finds which pairs hold something, given the limit that stops each pair.
-* One long step, if each sweep makes nearly the same small change, until some pair is empty.
+* One long step, if each sweep makes nearly the same small change, until some pairs are empty. Where thousands hold something, the first
+  of them is empty after a sweep or two: the longest step that does not violate the condition by much more takes dozens of sweeps.
 
 Sweeps alone converge on almost every instance, if slowly, and so help must not undo what they have done: they go on from a point only if
 its violation of the condition is not much above theirs, and from solutions of the equations only if each is better than the one before.
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 import numpy as np
 
@@ -91,7 +93,9 @@ class Help:
             self.least = nearest
             return np.asarray(near[self.layout.order])
         if helps and not alone:
-            return self._kept(drifted(self.layout, state, recent), SETTINGS.worse_drift * reached)
+            steps = (self._kept(x, SETTINGS.worse_drift * reached) for x in drifted(self.layout, state, recent))
+            *_, longest = None, *takewhile(lambda x: x is not None, steps)
+            return longest
         return None
 
     def _interior(self, state: State, sweep: int, change: float, reached: float) -> FloatArray | None:
@@ -132,20 +136,19 @@ def smoothed(layout: Layout, state: State, change: float) -> FloatArray | None:
     return approach(*arrays, min(SETTINGS.slack, change))
 
 
-def drifted(layout: Layout, state: State, recent: list[FloatArray]) -> FloatArray | None:
-    """Return the point that many more sweeps would reach if they went on as the last ones, until a pair is empty.
+def drifted(layout: Layout, state: State, recent: list[FloatArray]) -> Iterator[FloatArray]:
+    """Yield the points that ever more sweeps would reach if they went on as the last ones: until one pair is empty, two, four, and so on.
 
     Around a cycle of users and servers whose rates nearly match, each sweep makes the same small change until some pair is empty. One step
     here replaces a thousand sweeps. Pairs whose changes shrink by a ratio get the rest of their geometric series.
     """
     if len(recent) < 4:
-        return None
+        return
     last = state.x - recent[-2]
     previous = recent[-2] - recent[-3]
     ratio = np.divide(last, previous, out=np.zeros_like(last), where=previous != 0)
     empties = (last < 0) & (ratio > SETTINGS.same_way) & (state.x > NOTHING * layout.largest)
-    if not empties.any():
-        return None
-    times = float((state.x[empties] / -last[empties]).min())
-    left = np.divide(ratio, 1 - ratio, out=np.full_like(ratio, times), where=ratio < 1)
-    return np.asarray(np.maximum(state.x + np.clip(left, 0.0, times) * last, 0.0))
+    left = np.divide(ratio, 1 - ratio, out=np.full_like(ratio, np.inf), where=ratio < 1)
+    times = np.sort(state.x[empties] / -last[empties])
+    for emptied in (2 ** np.arange(times.size.bit_length())).tolist():
+        yield np.asarray(np.maximum(state.x + np.clip(left, 0.0, times[emptied - 1]) * last, 0.0))

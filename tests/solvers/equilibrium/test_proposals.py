@@ -56,17 +56,26 @@ def test_pairs_that_creep_towards_nothing_go_all_the_way() -> None:
     now[0], last[0], previous[0] = 0.5, -0.001, -0.001
     last[1], previous[1] = 0.1, 0.2
     state.x[:] = now
-    x = drifted(layout, state, [now - last - 2 * previous, now - last - previous, now - last, now])
-    assert x is not None
+    (x,) = drifted(layout, state, [now - last - 2 * previous, now - last - previous, now - last, now])
     np.testing.assert_allclose(x, [0.0, 1.1, *np.ones(size - 2)], atol=1e-12)
 
 
 def test_nothing_is_proposed_where_nothing_empties() -> None:
     """Too few sweeps, or pairs that rise."""
     layout, state, _, _ = after(1, 1)
-    assert drifted(layout, state, [state.x]) is None
+    assert not list(drifted(layout, state, [state.x]))
     rising = [state.x - k for k in (3.0, 2.0, 1.0)] + [state.x]
-    assert drifted(layout, state, rising) is None
+    assert not list(drifted(layout, state, rising))
+
+
+def test_longer_steps_empty_more_pairs() -> None:
+    """Five pairs lose 0.001 in each sweep and have 1, 2, ..., 5 times as much: steps of 1, 2 and 4 sweeps empty as many."""
+    layout, state, _, _ = after(1, 1)
+    drift = np.where(np.arange(state.x.size) < 5, -0.001, 0.0)
+    state.x[:] = np.where(drift < 0, 0.001 * np.arange(1, state.x.size + 1), 1.0)
+    steps = list(drifted(layout, state, [state.x - k * drift for k in (3, 2, 1, 0)]))
+    assert [round(1000 * (state.x[4] - x[4])) for x in steps] == [1, 2, 4]
+    assert [np.count_nonzero(x < 1e-12) for x in steps] == [1, 2, 4]
 
 
 @pytest.mark.parametrize("sweeps", [1, 2, 3])
@@ -91,15 +100,22 @@ def test_a_user_with_all_its_tasks_moves_them_between_servers(sweeps: int) -> No
 
 
 def test_the_sweeps_do_not_go_on_from_worse_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A long step to where nobody has anything is refused, one to where the sweeps are is not; an interior point waits longer each time."""
+    """A long step to where nobody has anything is refused, one to where the sweeps are is not; of several the longest before the first that
+    is refused is taken. An interior point waits longer each time.
+    """
     layout, state, _, _ = after(4, 16)
     reached = layout.violation(layout.by_pair(state.x), Steps(violation_kernel))
     help_ = Help(layout, Steps(violation_kernel))
     monkeypatch.setattr(proposals, "smoothed", lambda *_: None)
     for target, kept in ((np.zeros_like(state.x), False), (state.x + 0.0, True)):
-        monkeypatch.setattr(proposals, "drifted", lambda *_, target=target: target)
+        monkeypatch.setattr(proposals, "drifted", lambda *_, target=target: [target])
         ahead = help_.ahead(state, [], 300, 1.0, reached, layout.by_pair(state.x), reached, False)
         assert (ahead is not None) == kept
+    steps = [state.x, 0.999 * state.x, 0.0 * state.x, 0.998 * state.x]
+    monkeypatch.setattr(proposals, "drifted", lambda *_: steps)
+    longest = help_.ahead(state, [], 300, 1.0, reached, layout.by_pair(state.x), reached, False)
+    assert longest is not None
+    np.testing.assert_array_equal(longest, steps[1])
     waits = []
     for _ in range(4):
         sweep = help_.interior
