@@ -10,7 +10,7 @@ Let x be the answer, s its levels, and R the users who rise to the level t. In p
 
     minimise    sum over limits of |p| b
     subject to  A'p = q u / phi on used pairs,    A'p >= q u / phi on other open pairs,
-                sum over the users of the level of q t = 1,    q[n] t >= a part of what n pays now,    q = 0 for the others in R,
+                sum over the users of the level of q t = 1,    q[n] t >= a part of what n pays now,    q = 0 above t,
                 p = 0 on limits that are not full,    p >= 0 but on those that a lower level fills,    q >= 0 but for users settled below.
 
 Levels are taken from the lowest: the new prices say what is closed, full and settled for those above. Pairs that are closed have no row.
@@ -29,7 +29,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.instance.tolerances import EXACT, FITS, ROUNDING
+from fairopt.instance.tolerances import EXACT, FITS, ROUNDING, SAME
 from fairopt.program import Program, Solution, Stage
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import FINEST, HighsModel
@@ -163,7 +163,8 @@ def _least(answer: _Answer, implied: _Implied, rising: BoolArray, stage: Stage, 
         return None
     found = _of_own_limits(answer, implied, assigned)
     if found is None:
-        found = _by_program(answer, implied, rising, assigned, pays / pays.sum(), deadline)
+        above = rising & ~assigned & (answer.levels > stage.value * (1 + SAME))
+        found = _by_program(answer, implied, above, assigned, pays / pays.sum(), deadline)
     if found is None:
         return None
     prices = np.zeros(bounds.size)
@@ -187,9 +188,12 @@ def _of_own_limits(answer: _Answer, implied: _Implied, assigned: BoolArray) -> F
 
 
 def _by_program(
-    answer: _Answer, implied: _Implied, rising: BoolArray, assigned: BoolArray, pays: FloatArray, deadline: Deadline
+    answer: _Answer, implied: _Implied, above: BoolArray, assigned: BoolArray, pays: FloatArray, deadline: Deadline
 ) -> FloatArray | None:
-    """Return the least prices of whole full limits, (rows,); ``pays``, (users,), is what each user of the level pays now, as a part."""
+    """Return the least prices of whole full limits, (rows,), at which users ``above`` the level pay nothing, (users,).
+
+    ``pays``, (users,), is what each user of the level pays now, as a part.
+    """
     opened = np.flatnonzero(~implied.closed[answer.pairs])
     users, of_pair = np.unique(answer.users[opened], return_inverse=True)
     use, used, number = answer.use[opened], answer.used[opened], answer.full.size
@@ -200,7 +204,7 @@ def _by_program(
     of_level = sp.csr_array(assigned[users].astype(np.float64)[None])
     priced = number + below.size
     matrix = sp.vstack([sp.hstack([use, -use[:, below], -of_user]), sp.hstack([sp.csr_array((1, priced)), of_level])])
-    least, most = np.where(implied.pinned, -np.inf, 0.0), np.where(rising & ~assigned, 0.0, np.inf)
+    least, most = np.where(implied.pinned, -np.inf, 0.0), np.where(above, 0.0, np.inf)
     least = np.where(assigned, SETTINGS.still_paid * pays, least)
     model = HighsModel(
         -np.concatenate([np.ones(priced), np.zeros(users.size)]),

@@ -38,7 +38,7 @@ class Settings(NamedTuple):
     numbers_of_tree: int = 20_000_000  # rates of all users at all levels, up to which a tree is polished
 
     # The least prices (least_prices).
-    clearly: float = 1e-8  # part of all spending: a pair that wastes more is closed, a limit that costs more full, who pays more pinned
+    clearly: float = 1e-9  # part of all spending: a pair that wastes more is closed, a limit that costs more full, who pays more pinned
     still_paid: float = 0.3  # part of what each user of a level pays now that it pays at least: the prices must stop all of them
     pivots_for_least: int = 50_000  # simplex iterations for a level
 

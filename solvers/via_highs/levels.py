@@ -85,7 +85,7 @@ class Caps:
     level : array (users,)
         inf without a cap.
     limit : int array (users,)
-        The own limit that gives the cap, -1 for none.
+        The own limit that gives the cap, -1 for none: also where prices that lowered the cap stop the user by themselves.
     lowered_by : int array (users,)
         The position in ``proofs`` of the prices that gave the cap, -1 for none.
     proofs : tuple of (prices, cost, free)
@@ -119,6 +119,7 @@ class Caps:
         free = self.free & (cost * program.largest() <= SETTINGS.free_pair * float(prices @ limits.bounds))
         level, limit = self.own.caps(free)
         lower = rising & (level < self.level * (1 - ROUNDING))
+        limit = np.where(level < t * (1 - SETTINGS.reached), -1, limit)  # who has more buys it: these prices stop it without any limit
         level, limit = np.where(lower, np.maximum(level, t), self.level), np.where(lower, limit, self.limit)
         proofs, by = self.proofs, self.lowered_by
         if lower.any():
@@ -135,11 +136,11 @@ class Caps:
         new = np.flatnonzero((np.diff(level, prepend=-1.0) > SETTINGS.same_cap * level) | (np.diff(by, prepend=-1) != 0))
         for together in np.split(order, new[1:]) if order.size else ():
             prices, cost, free = self.proofs[self.lowered_by[together[0]]]
-            beyond = np.array([self.own.price_beyond(self.limit[n], cost, free) for n in together])
-            bought = np.isfinite(beyond)
-            if bought.any():
-                full = prices.copy()
-                full[self.own.rows[self.limit[together[bought]]]] = beyond[bought]
+            limit = self.limit[together]
+            beyond = np.array([self.own.price_beyond(k, cost, free) if k >= 0 else 0.0 for k in limit])
+            if np.isfinite(beyond).any():
+                full, bought = prices.copy(), np.isfinite(beyond) & (limit >= 0)
+                full[self.own.rows[limit[bought]]] = beyond[bought]
                 stages.append(Stage(float(self.level[together].min()), together, full))
         return tuple(stages)
 
@@ -346,14 +347,19 @@ class CappedLevels:
         if within or tried.part < 1 - SETTINGS.reached:  # (elsewhere it may be caps that stop them, and nothing is proved)
             is_level = within and tried.proof.bound <= tried.part * guess * (1 + SETTINGS.reached)  # its own prices prove it best
             better = is_level or best is None or tried.proof.bound < best.bound * (1 - ROUNDING)
-            stalled = not better and not tried.grew
+            stalled = not better and not tried.grew and not (within and tried.part * guess >= low)
             best = tried.proof if better else best
-            reached = min(tried.part * guess, low) if within else tried.part * guess if stalled else 0.0
+            reached = min(tried.part * guess, low) if within else 0.0
         else:
             stalled, reached = False, guess
         if tried.part >= 1 - SETTINGS.reached:
             self.further *= SETTINGS.further_guess
+        if stalled and not within:  # prices say no more, and users have a part of their caps alone: the least cap tells what they can have
+            self.search = _Search(low, best, is_new=False)
+            return Step(tried.x, tried.levels, 0.0)
         bound = np.inf if best is None else best.bound
+        if within and bound < reached * (1 - SETTINGS.proved_gap):
+            reached = bound  # settled users lack a little by rounding, which lets others rise beyond the bound
         at_cap = reached_caps(course, cap, reached)
         log.debug("guess %.12g, part %.15g, reached %.12g, bound %.12g, %d capped", guess, tried.part, reached, bound, at_cap.size)
         left = course.settled(at_cap, cap[at_cap])
@@ -361,14 +367,12 @@ class CappedLevels:
             best, bound = None, np.inf  # these prices belong to the users who are settled now
         step = Step(tried.x, tried.levels, reached, at_cap=at_cap, caps=cap[at_cap], cap_stages=self.caps.stages(at_cap))
         self.search = _Search(bound, best, is_new=False)
-        if not (within or stalled):
+        if not within:
             return step  # prices may bound t too low, by their rounding: an LP of those without caps below it says what the level is
         if best is None or not left.rising.any() or not (stalled or bound <= reached * (1 + SETTINGS.reached)):
             return step
-        if bound < reached * (1 - SETTINGS.proved_gap):  # settled users lack a little by rounding, which lets others rise beyond the bound
-            reached = bound
         self.settled_at(reached, best)
-        return replace(step, t=reached, proof=best)
+        return replace(step, proof=best)
 
     def settled_at(self, t: float, proof: Proof) -> None:
         """Take note that a level is settled by these prices: caps are lower then, and nothing is known of the next level."""
