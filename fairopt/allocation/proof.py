@@ -48,7 +48,7 @@ def hidden_by_rounding(certificate: Certificate) -> str:
     if certificate.doubt <= _NEAR:
         return ""
     return (
-        "rounding hides prices by which users choose among servers: tasks may be off by a relative "
+        "rounding hides prices or worths that decide who has how much: tasks may be off by a relative "
         f"{residual(certificate.doubt)} (an estimate; exact=True proves them)"
     )
 

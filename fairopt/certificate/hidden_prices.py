@@ -19,6 +19,10 @@ most the part t of each limit.
 figure is large, linear equations near the answer estimate how far what users have would move with all of these doubts
 (`fairopt.certificate.price_response`), and the smaller figure counts.
 
+*Trade-offs.* To a user who has much, nearly all that a task is worth may be the worth kappa of the total, next to which phi U^-beta is
+rounding. All conditions then hold for any division of a server among such users. Where the elasticity of a utility at a given kappa, which
+is 1 / (beta (1 - kappa / worth)), says that rounding may change it, the equations estimate how far, and the larger figure counts.
+
 The price of a user's own limit on tasks does not help it to choose if its tasks are worth the same on all servers. It is left out of e.
 """
 
@@ -27,7 +31,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.certificate.price_parts import EPSILON
-from fairopt.certificate.price_response import Doubts, response
+from fairopt.certificate.price_response import FREE, Doubts, elasticity, response
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import EXACT, NOTHING
 from fairopt.program import AlphaFair, LimitKind, Program, Tradeoff
@@ -61,7 +65,10 @@ def hidden_part(program: Program, x: FloatArray, prices: FloatArray | None) -> f
     doubts = _doubts(program, x, prices / top)
     figure = _in_doubt(program, x, doubts)
     enough = EXACT if program.n_pairs <= _FEW else NOTHING
-    return figure if figure <= enough else min(figure, response(program, goal, x, doubts))
+    if figure > enough:
+        figure = min(figure, response(program, goal, x, doubts))
+    most = float(elasticity(goal, program.per_user(program.utilities * x)).max())
+    return figure if most <= FREE else max(figure, response(program, goal, x, doubts, most))
 
 
 def _doubts(program: Program, x: FloatArray, prices: FloatArray) -> Doubts:

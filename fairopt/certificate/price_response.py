@@ -5,7 +5,7 @@ and m[n] of marginal worths. Near an answer the conditions of optimality are, wi
 
     sum_j a[j,p] q[j] - m[n] + rho y[p]  =  e[p]       for pairs p in use,     a[j,p] = A[j,p] price[j] / c[p]
     sum_p h[j,p] y[p] - rho q[j]         =  f[j]       for full limits j,      h[j,p] = A[j,p] U[n] / (u[p] b[j])
-    sum_p y[p] + m[n] / alpha            =  0          for users n.
+    sum_p y[p] + m[n] / alpha            =  0          for users n, in a trade-off with the elasticity in place of 1 / alpha.
 
 e[p] is the doubt of the cost c[p], relative to it. f[j] is the part of limit j that is left, or that pairs take which should not be in use.
 Each of them is at least a unit of rounding. A pair is in use if it costs its user as little as the pairs that this user has, up to doubts,
@@ -21,6 +21,9 @@ with the weights s^2. Without y and m, a system of the limits is left,
     sum_p s^2 h (a - bar a)' q  +  rho (sum_n bar h bar a' / alpha + rho) q
         =  sum_p s^2 (h - bar h) e  +  rho (sum_n bar h bar e / alpha - f).
 
+*Elasticities without bound.* In a trade-off, utilities of some users may follow prices without bound. Then rounding of costs that several
+limits make up would count: of all q that solve the system nearly, the least one counts.
+
 The signs of doubts are not known. The figure is a multiple of the largest change m / alpha for some random signs. It estimates the distance
 from the optimum, and proves nothing.
 """
@@ -31,18 +34,22 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import lstsq
 
 from fairopt.certificate.price_parts import EPSILON
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.tolerances import TINY
 from fairopt.program import AlphaFair, LimitKind, Program, Tradeoff
 
-__all__ = ["Doubts", "response"]
+__all__ = ["FREE", "Doubts", "elasticity", "response"]
+
+FREE = 1e6  # elasticity of a utility: rounding of marginal worths then changes it by `NOTHING`
 
 _RHO = 1e-13  # the entries of the equations are 1 at most
-_CHANGE = 1e-6  # relative change of a utility from which the elasticity of its marginal worth is computed
 _HARDLY = 1e-6  # part of what a user has, or of a cost, that hardly counts
 _DOUBTS = 10.0  # a pair is in use up to so many times the largest doubt of the pairs that its user has
+_SINGULAR = 1e-11  # part of the largest: a smaller number of the factorisation is rounding, where utilities follow prices without bound
+_ROUNDED = 8.0  # units of rounding by which a worth from logarithms may be off
 _MOST_LIMITS = 1_500  # the system of the limits is dense
 _DENSE = 10_000_000  # numbers of a matrix of users and limits that may be dense
 _SIGNS = 16  # random choices of the signs of all doubts
@@ -80,8 +87,11 @@ class Doubts:
     stopping: BoolArray
 
 
-def response(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, doubts: Doubts) -> float:
-    """Return the largest relative change of what a user has; 1 if there are too many limits, or if the equations are singular."""
+def response(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, doubts: Doubts, most: float = FREE) -> float:
+    """Return the largest relative change of what a user has; 1 if there are too many limits, or if the equations are singular.
+
+    Elasticities count as ``most`` at most. Beyond `FREE`, the changes of prices with the least sum of squares count: others change no cost.
+    """
     limits, users, worth = program.limits, program.pair_users, program.utilities
     level = program.per_user(worth * x)
     in_use = _in_use(program, worth * x > _HARDLY * level[users], doubts)
@@ -90,7 +100,7 @@ def response(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, doubts
         return 0.0
     if rows.size > _MOST_LIMITS:
         return 1.0
-    flexible = _elasticity(goal, level)
+    flexible = np.minimum(elasticity(goal, level), most)
     flexible[limits.keys[doubts.stopping & (limits.kinds == LimitKind.TASKS), 0]] = 0.0
     number, owner = np.unique(users[pairs], return_inverse=True)
     flexible, n_pairs = flexible[number], pairs.size
@@ -116,14 +126,32 @@ def response(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, doubts
     signs[0] = 1.0
     e, f = (signs[:, :n_pairs] * noise).T, (signs[:, n_pairs:] * left).T
     bar_e = mean @ e
-    right = moves @ (e - bar_e[owner]) + _RHO * (elastic @ bar_e - f)
+    right = moves @ (e - bar_e[owner]) - _RHO * f
+    if most > FREE:
+        bar_e = bar_e + np.sign(bar_e) * _missed(program, goal, level, doubts, x)[number, None]
+    right += _RHO * (elastic @ bar_e)
     size = np.maximum(np.abs(K).max(axis=1), TINY)
     try:
-        change = np.linalg.solve(K / size[:, None], right / size[:, None])
+        if most <= FREE:
+            change = np.linalg.solve(K / size[:, None], right / size[:, None])
+        else:
+            change = lstsq(K / size[:, None], right / size[:, None], cond=_SINGULAR, lapack_driver="gelsy")[0]
     except np.linalg.LinAlgError:
         return 1.0
     moved = _MULTIPLE * flexible[:, None] * np.abs(bar_a @ change - bar_e)
     return min(float(moved.max(initial=0.0)), 1.0) if np.isfinite(moved).all() else 1.0
+
+
+def _missed(program: Program, goal: AlphaFair | Tradeoff, level: FloatArray, doubts: Doubts, x: FloatArray) -> FloatArray:
+    """Return by what part the least cost of a unit of utility and its worth differ for each user, beyond rounding, (users,)."""
+    has = level > 0
+    least, held = np.full(level.size, np.inf), x > 0
+    np.minimum.at(least, program.pair_users[held], doubts.cost[held] / program.utilities[held])
+    log_worth = goal.log_worth(level)
+    worth = np.where(has, np.exp(log_worth - log_worth[has].max()), 1.0)
+    unit = float(least[has] @ level[has]) / float(worth[has] @ level[has])
+    missed = np.abs(least / np.maximum(worth * unit, TINY) - 1)
+    return np.where(has & np.isfinite(missed), np.maximum(missed - _ROUNDED * EPSILON, 0.0), 0.0)
 
 
 def _product(left: sp.csr_array, right: sp.csr_array) -> FloatArray:
@@ -141,8 +169,11 @@ def _in_use(program: Program, held: BoolArray, doubts: Doubts) -> BoolArray:
     return (program.largest() > 0) & (part <= np.minimum(_DOUBTS * (noise + EPSILON), _HARDLY)[program.pair_users])
 
 
-def _elasticity(goal: AlphaFair | Tradeoff, level: FloatArray) -> FloatArray:
-    """Return the relative change of each utility for one of its marginal worth, (users,); 0 for users who have nothing."""
-    has = np.where(level > 0, level, 1.0)
-    fall = (goal.log_worth(has) - goal.log_worth(has * (1 + _CHANGE))) / np.log1p(_CHANGE)
-    return np.where(level > 0, 1 / np.maximum(fall, _CHANGE), 0.0)
+def elasticity(goal: AlphaFair | Tradeoff, level: FloatArray) -> FloatArray:
+    """Return the relative change of each utility for one of its marginal worth, (users,); 0 for users who have nothing.
+
+    At a given worth of the total in a trade-off. It is 1 / `EPSILON` at most: then a unit of rounding may be all that a user has.
+    """
+    own = np.log(goal.weights) - goal.power * np.log(np.where(level > 0, level, 1.0))
+    fall = goal.power * np.exp(own - goal.log_worth(level))
+    return np.where(level > 0, 1 / np.maximum(fall, EPSILON), 0.0)

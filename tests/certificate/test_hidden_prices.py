@@ -11,9 +11,9 @@ from instances import gpu_cluster
 import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.certificate.hidden_prices import hidden_part
-from fairopt.program import AlphaFair, Program, Solution
+from fairopt.program import AlphaFair, Program, Solution, Tradeoff
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.interior_point.alpha_fair import solve_alpha_fair
+from fairopt.solvers.interior_point.alpha_fair import solve_alpha_fair, solve_tradeoff
 
 # Users 1, 2 and 3 pay 10^9 times and more what users 4, 5 and 6 pay, who need memory alone, each on a server of its own.
 DEMANDS = [[1, 1], [1, 0], [2, 1], [0, 1], [0, 2], [0, 1]]
@@ -160,3 +160,51 @@ def test_utilities_of_the_callers_own_are_fractions_too() -> None:
     allocation = fo.solve(beside(10.0, utility=[0.3, 0.3, 0.3, 0.3]))
     assert allocation.details["finished_by"] == "rational-newton"
     np.testing.assert_allclose(allocation.tasks_per_user, [4, 4, 100, 196], rtol=1e-8)
+
+
+def rich(apart: bool = False) -> fo.Instance:
+    """A user with large tasks, and two with small ones and the weights 2 and 3, who share a server or have one each.
+
+    The third one may run on a second, small server, so it is not merged with the other one.
+    """
+    if apart:
+        return fo.Instance(np.ones((3, 1)), [[1.0], [0.001], [0.001]], eligibility=np.eye(3, dtype=bool))
+    eligibility = np.array([[True, False], [True, False], [True, True]])
+    return fo.Instance([[1.0], [0.1]], [[1.0], [0.001], [0.001]], weights=[1, 2, 3], eligibility=eligibility)
+
+
+@pytest.mark.parametrize("beta", [2.0, 5.0, 20.0])
+def test_what_users_have_whose_worth_is_that_of_the_total(beta: float) -> None:
+    """At beta 20, (250 / 0.5)^-20 next to the worth of the total decides who of the users with much has how much."""
+    program = fo.formulate(rich(), "gfj", beta=beta)
+    with np.errstate(all="ignore"):
+        near = solve_tradeoff(program, program.goal_as(Tradeoff), 1e-8, Deadline(None))
+    assert near is not None
+    right = fo.solve(rich(), "gfj", beta=beta, exact=True).tasks_per_user
+    certificate, off = certify(program, near), float(np.abs(program.per_user(near.x) / right - 1).max())
+    assert certificate.worst < 1e-11
+    assert certificate.doubt >= off / 4 - 1e-12
+    assert (certificate.doubt > 1e-6) == (beta > 2)
+
+
+@pytest.mark.parametrize("beta", [5.0, 20.0])
+def test_what_users_have_on_servers_of_their_own_is_not_hidden(beta: float) -> None:
+    """However little of its worth is its own."""
+    allocation = fo.solve(rich(apart=True), "gfj", beta=beta)
+    assert (allocation.certificate.doubt < 1e-12, allocation.tasks_per_user.tolist()) == (True, [1, 1000, 1000])
+
+
+def test_fractions_find_what_floats_hide_of_a_trade_off() -> None:
+    """Of two users with the weights 2 and 3, the second one has (3 / 2)^(1 / beta) times as much."""
+    allocation = fo.solve(rich(), "gfj", beta=20.0)
+    assert allocation.details["finished_by"] == "rational-newton"
+    np.testing.assert_allclose(allocation.tasks_per_user[2] / allocation.tasks_per_user[1], 1.5 ** (1 / 20), rtol=1e-9)
+
+
+def test_a_trade_off_in_doubt_is_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """Where fractions are not tried."""
+    monkeypatch.setattr("fairopt.solving.floats._FEW", 0)
+    allocation = fo.solve(rich(), "gfj", beta=30.0)
+    assert allocation.certificate.worst <= 1e-8
+    assert allocation.certificate.doubt > 1e-6
+    assert "rounding hides" in caplog.text

@@ -6,8 +6,8 @@ import pytest
 
 import fairopt as fo
 from fairopt.certificate.price_parts import EPSILON
-from fairopt.certificate.price_response import Doubts, response
-from fairopt.program import AlphaFair, Program
+from fairopt.certificate.price_response import Doubts, elasticity, response
+from fairopt.program import AlphaFair, Program, Tradeoff
 
 
 def doubts(program: Program, x: np.ndarray, prices: np.ndarray) -> Doubts:
@@ -93,3 +93,24 @@ def test_too_many_limits_tell_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     program = fo.formulate(fo.Instance([[1], [1]], [[1], [1]]), "proportional")
     x = np.full(4, 0.5)
     assert response(program, program.goal_as(AlphaFair), x, doubts(program, x, np.ones(2))) == 1.0
+
+
+@pytest.mark.parametrize("beta", [2.0, 30.0])
+def test_elasticities_at_a_given_worth_of_the_total(beta: float) -> None:
+    """In 60 digits, by a difference; 1 / `EPSILON` at most, and 0 of a user who has nothing."""
+    goal = Tradeoff(beta, 2 * (1 - beta) / beta, np.array([1.0, 2.0, 3.0, 1.0]))
+    utilities = np.array([1.0, 2.0, 1e9, 0.0])
+    found = elasticity(goal, utilities)
+    with mpmath.workdps(60):
+        kappa = sum(w * mpmath.mpf(u) ** (1 - beta) for w, u in zip(goal.weights[:3], utilities[:3], strict=True)) / mpmath.mpf(
+            utilities.sum()
+        )
+
+        def worth(k: int, part: mpmath.mpf) -> mpmath.mpf:
+            return goal.weights[k] * (utilities[k] * part) ** -beta + kappa
+
+        step = mpmath.mpf(10) ** -25
+        for k in range(3):
+            fall = -mpmath.log(worth(k, 1 + step) / worth(k, mpmath.mpf(1))) / step
+            assert found[k] == pytest.approx(min(float(1 / fall) if fall > 0 else np.inf, 1 / EPSILON), rel=1e-6)
+    assert found[3] == 0
