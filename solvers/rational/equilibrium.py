@@ -15,8 +15,10 @@ user needs a full limit of its server that it uses, where its share is the large
 
 *Doubtful members.* Sets that are read off floats can be wrong where two shares, or a limit and what is in use, differ by less than floats
 show. A pair that turns out negative holds nothing; where the check fails at a pair, its other limits, and whether its user has all its
-tasks, are tried in turn, those with the fewest changes first. Nothing that fails the check is returned. Equal numbers are no difficulty;
-where demands or resources differ by a part of 10^-12, none of the sets may pass, and the answer is refused.
+tasks, are tried in turn, those with the fewest changes first. Nothing that fails the check is returned. Equal numbers are no difficulty.
+Decimal numbers may be proportional in floats and differ by a hair as they are written; then some pairs that hold something in floats hold
+nothing, and of two limits of a server that are full one is not. Of few pairs these are tried, too; of more, none of the sets may pass,
+and the answer is refused.
 
 *Which equilibrium.* Where the equations leave the totals t[n] open, they are simple fractions near the floats: another equilibrium of the
 same face. The placement is a vertex of those with the same totals.
@@ -27,6 +29,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from flint import fmpq
@@ -84,16 +87,19 @@ def equilibrium_near(servers: Servers, x: list[float], go_on: Callable[[], bool]
     go_on : function
         Asked before each trial whether there is time for it.
     """
-    trials = 0
     seen: set[_Sets] = set()
-    for tolerance in SETTINGS.tolerances_of_equilibria:
-        for sets in _sets_near(servers, x, tolerance):
-            if trials >= SETTINGS.most_trials or not go_on():
+    usual = chain.from_iterable(_sets_near(servers, x, tolerance) for tolerance in SETTINGS.tolerances_of_equilibria)
+    fewer = _sets_near(servers, x, SETTINGS.tolerances_of_equilibria[0], fewer=True) if len(x) <= SETTINGS.few_pairs else iter(())
+    for candidates, most in ((usual, SETTINGS.most_trials), (fewer, SETTINGS.most_trials_of_few)):
+        end = len(seen) + most
+        for sets in candidates:
+            if len(seen) >= end:
+                break
+            if not go_on():
                 return None
             if sets in seen:
                 continue
             seen.add(sets)
-            trials += 1
             answer = _solved(servers, sets, x)
             if answer is not None and not unstopped(servers, answer):
                 return answer
@@ -129,8 +135,12 @@ def unstopped(servers: Servers, x: list[fmpq]) -> list[int]:
 # Active sets -----------------------------------------------------------------------------------------------------------------------
 
 
-def _sets_near(servers: Servers, x: list[float], tolerance: float) -> Iterator[_Sets]:
-    """Yield active sets of a solution in floats: the likeliest first, then those that differ in few doubtful members."""
+def _sets_near(servers: Servers, x: list[float], tolerance: float, fewer: bool = False) -> Iterator[_Sets]:
+    """Yield active sets of a solution in floats: the likeliest first, then those that differ in few doubtful members.
+
+    With ``fewer``, a change is a limit that stops nobody who has another one, or a pair that holds nothing: where shares or limits are
+    tied in floats alone, a part of them counts.
+    """
     user, number = servers.user, len(x)
     uses = servers.limits_of_pairs()
     measure = [float(value) for value in servers.measure]
@@ -169,10 +179,21 @@ def _sets_near(servers: Servers, x: list[float], tolerance: float) -> Iterator[_
         options[0].append(frozenset(complete - {n}))
     if len(complete - must) > 1:
         options[0].append(frozenset(must))
+    held = frozenset(p for p in range(number) if holds[p])
+    if fewer:
+        several = sorted({j for near in choices if len(near) > 1 for j in near})
+        holders = sorted(held)
+        for position in _nearest_first([len(options[0]), *[2] * (len(several) + len(holders))], SETTINGS.most_trials_of_few):
+            done, out = options[0][position[0]], position[1 + len(several) :]
+            idle = {j for j, off in zip(several, position[1 : 1 + len(several)], strict=True) if off}
+            stop = [next((j for j in near if j not in idle), -1) for near in choices]
+            if all(stop[p] >= 0 or user[p] in done for p in range(number)):
+                left = frozenset(p for p, gone in zip(holders, out, strict=True) if not gone)
+                yield _Sets(left, done, tuple(-1 if user[p] in done else stop[p] for p in range(number)))
+        return
     doubtful = [p for p in range(number) if len(choices[p]) > 1]
     sizes = [len(options[0]), *(len(choices[p]) for p in doubtful)]
-    held = frozenset(p for p in range(number) if holds[p])
-    for position in _nearest_first(sizes):
+    for position in _nearest_first(sizes, SETTINGS.most_trials):
         done = options[0][position[0]]
         stop = [near[0] if near else -1 for near in choices]
         for p, which in zip(doubtful, position[1:], strict=True):
@@ -180,7 +201,7 @@ def _sets_near(servers: Servers, x: list[float], tolerance: float) -> Iterator[_
         yield _Sets(held, done, tuple(-1 if user[p] in done else stop[p] for p in range(number)))
 
 
-def _nearest_first(sizes: list[int]) -> Iterator[tuple[int, ...]]:
+def _nearest_first(sizes: list[int], most: int) -> Iterator[tuple[int, ...]]:
     """Yield positions in a grid of these sizes by the number of steps from its first corner."""
     start = (0,) * len(sizes)
     waiting, seen = [(0, start)], {start}
@@ -190,7 +211,7 @@ def _nearest_first(sizes: list[int]) -> Iterator[tuple[int, ...]]:
         for axis, size in enumerate(sizes):
             if position[axis] + 1 < size:
                 following = (*position[:axis], position[axis] + 1, *position[axis + 1 :])
-                if following not in seen and len(seen) < 4 * SETTINGS.most_trials:
+                if following not in seen and len(seen) < 4 * most:
                     seen.add(following)
                     heapq.heappush(waiting, (steps + 1, following))
 

@@ -74,11 +74,35 @@ def test_ties_of_small_integers(seed: int, sharing: str) -> None:
     assert solve(tied(seed), "psdsf", sharing=sharing, exact=True).certificate.exact
 
 
-def test_users_that_differ_by_a_hair_are_solved_or_refused() -> None:
-    """Ties in floats that are none in fractions: what is returned is proved, and what is not found is said."""
-    rng, found = np.random.default_rng(0), 0
-    for _ in range(12):
-        demands = [[Fraction(int(v)) for v in row] for row in rng.integers(1, 3, (3, 2))]
+@pytest.mark.parametrize("sharing", ["rdm", "tdm"])
+@pytest.mark.parametrize("seed", range(20))
+def test_users_that_differ_by_a_hair(seed: int, sharing: str) -> None:
+    """Ties in floats that are none in fractions: some of those who hold something in floats hold nothing."""
+    rng = np.random.default_rng(seed)
+    users, servers = rng.integers(2, 5), rng.integers(2, 4)
+    demands = [[Fraction(int(v)) for v in row] for row in rng.integers(1, 3, (users, 2))]
+    demands[-1] = [value + int(rng.integers(-2, 3)) * HAIR for value in demands[0]]
+    capacities = rng.integers(1, 5, (servers, 2)).tolist()
+    assert solve(Instance(capacities, demands), "psdsf", sharing=sharing, exact=True).certificate.exact
+
+
+def test_decimals_that_are_proportional_in_floats_alone() -> None:
+    """The memory of servers and users is twice their cores in floats, not as written: one of the two is full, and a pair holds nothing."""
+    capacities = [[8.321187548833759, 16.642375097667518], [5.927164693143366, 11.854329386286732], [8.237998695606223, 16.475997391212445]]
+    demands = [[0.5825527630674259, 1.1651055261348517], [0.8533596668016873, 1.7067193336033746]]
+    instance = Instance(capacities, demands, eligibility=[[True, False, True], [True, True, True]])
+    exact, floats = solve(instance, "psdsf", exact=True), solve(instance, "psdsf")
+    assert exact.certificate.exact
+    np.testing.assert_allclose(np.asarray(exact.tasks_per_user, float), floats.tasks_per_user, rtol=1e-12)
+    assert np.count_nonzero(exact.tasks) < np.count_nonzero(floats.tasks)
+
+
+@pytest.mark.parametrize("users", [3, 20])
+def test_many_users_that_differ_by_a_hair_are_solved_or_refused(users: int) -> None:
+    """Of many pairs too few sets are tried: what is returned is proved, and what is not found is said."""
+    rng, found, number = np.random.default_rng(0), 0, 4
+    for _ in range(number):
+        demands = [[Fraction(int(v)) for v in row] for row in rng.integers(1, 3, (users, 2))]
         demands[-1] = [value + int(rng.integers(-2, 3)) * HAIR for value in demands[0]]
         try:
             answer = solve(Instance(rng.integers(1, 5, (2, 2)).tolist(), demands), "psdsf", sharing="tdm", exact=True)
@@ -87,7 +111,7 @@ def test_users_that_differ_by_a_hair_are_solved_or_refused() -> None:
         else:
             assert answer.certificate.exact
             found += 1
-    assert found > 6
+    assert found == number or users > 3
 
 
 def test_far_from_an_equilibrium_there_is_none() -> None:
