@@ -175,8 +175,8 @@ def _least(answer: _Answer, implied: _Implied, rising: BoolArray, stage: Stage, 
 def _of_own_limits(answer: _Answer, implied: _Implied, assigned: BoolArray) -> FloatArray | None:
     """Return prices of whole full limits, (rows,), of one limit of its own for each user of a level; None where these do not stop all."""
     limits = answer.program.limits
-    own = np.flatnonzero(~limits.of_servers[answer.full] & assigned[limits.keys[answer.full, 0]])
-    number = np.count_nonzero(assigned)
+    own = np.flatnonzero(~limits.of_servers[answer.full])
+    own, number = own[assigned[limits.keys[answer.full[own], 0]]], np.count_nonzero(assigned)
     if own.size != number or np.unique(limits.keys[answer.full[own], 0]).size != number:
         return None
     prices = np.zeros(answer.full.size)

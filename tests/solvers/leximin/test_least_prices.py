@@ -71,10 +71,12 @@ def test_users_at_limits_of_their_own_pay_for_these_alone() -> None:
 
     Where its level is told too high, the limit is not what stops it.
     """
-    program = fo.formulate(fo.Instance([[1]], [[1], [1]], counts=[4], parallelism=[1, np.inf]), "drfh")
+    there = [[False, False, True]] * 2  # servers have larger numbers than users
+    cluster = fo.Instance([[1]] * 3, [[1], [1]], counts=[1, 1, 4], eligibility=there, parallelism=[1, np.inf])
+    program = fo.formulate(cluster, "drfh")
     own = int(np.flatnonzero(~program.limits.of_servers)[0])
     wasteful = np.where(np.arange(len(program.limits)) == own, 1.0, 0.5)
-    at_limit = Solution(np.array([1.0, 3.0]), (Stage(0.25, np.array([0]), wasteful), Stage(0.75, np.array([1]), np.ones(wasteful.size))))
+    at_limit = Solution(np.array([1.0, 3.0]), (Stage(1 / 6, np.array([0]), wasteful), Stage(0.5, np.array([1]), np.ones(wasteful.size))))
     least = with_least_prices(program, at_limit, Deadline(None))
     assert least is not None
     assert certify(program, least).worst <= 1e-14
@@ -82,7 +84,7 @@ def test_users_at_limits_of_their_own_pay_for_these_alone() -> None:
     assert prices is not None
     assert np.flatnonzero(prices).tolist() == [own]
     assert spent(program, least.stages[0]) == pytest.approx(1.0)
-    below = replace(at_limit, x=np.array([0.5, 3.5]), stages=(replace(at_limit.stages[0], value=0.125), at_limit.stages[1]))
+    below = replace(at_limit, x=np.array([0.5, 3.5]), stages=(replace(at_limit.stages[0], value=1 / 12), at_limit.stages[1]))
     assert with_least_prices(program, below, Deadline(None)) is None
 
 
