@@ -53,10 +53,13 @@ def polishes(program: Program, solution: Solution, deadline: Deadline = _NEVER) 
             yield "level equations", nested
         return
     if program.goal.is_equilibrium:
-        from fairopt.solvers.equilibrium.polish import polish
+        from fairopt.solvers.equilibrium.polish import polish as of_equilibria
+
+        found = of_equilibria(program, solution, deadline)
     else:
         from fairopt.solvers.active_sets.polish import polish
-    found = polish(program, solution)
+
+        found = polish(program, solution)
     if found is not None:
         yield "active sets", found
 

@@ -28,10 +28,13 @@ from scipy.sparse import csgraph
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import ROUNDING, SAME
+from fairopt.solvers.backend import Deadline
 from fairopt.solvers.equilibrium.settings import SETTINGS
 from fairopt.solvers.structure.factors import factorised
 
 __all__ = ["Structure"]
+
+_NEVER = Deadline(None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,13 +58,16 @@ class Structure:
     x: FloatArray
     stop: IntArray
 
-    def solve(self, positive: BoolArray) -> FloatArray | None:
-        """Return x >= 0 of the equations in which these pairs have something, or None where there is none; negative ones are left out."""
+    def solve(self, positive: BoolArray, deadline: Deadline = _NEVER) -> FloatArray | None:
+        """Return x >= 0 of the equations in which these pairs have something; negative ones are left out.
+
+        None where there is none, and where the next factorisation would end after the deadline.
+        """
         positive = positive & (self.x > 0)
         for _ in range(SETTINGS.rounds):
-            if not positive.any():
+            if not positive.any() or deadline.left == 0.0:
                 return None
-            answer = self._solve(positive)
+            answer = self._solve(positive, deadline)
             if answer is None:
                 return None
             negative = positive & (answer < 0)
@@ -70,7 +76,7 @@ class Structure:
             positive = positive & ~negative
         return None
 
-    def _solve(self, positive: BoolArray) -> FloatArray | None:
+    def _solve(self, positive: BoolArray, deadline: Deadline) -> FloatArray | None:
         columns = np.flatnonzero(positive)
         n, start, row = self.user[columns], self.x[columns], self.stop[columns]
         complete = np.zeros(self.tasks.size, bool)
@@ -116,7 +122,7 @@ class Structure:
             matrix, used = sp.csr_array(sp.block_array(blocks, format="csr")), full.sum(axis=1)
         rest = np.concatenate([slope - 1.0, 1.0 - used, self.tasks[done] / total[done] - 1.0])
         rest = np.append(rest, np.zeros(matrix.shape[0] - rest.size))  # the sums of totals
-        correction = _smallest(matrix, rest, number)
+        correction = _smallest(matrix, rest, number, deadline)
         if correction is None:
             return None
         answer = np.zeros(self.x.size)
@@ -153,10 +159,10 @@ def _implied(users: IntArray, limits: IntArray, ratio: FloatArray) -> BoolArray:
     return implied
 
 
-def _smallest(matrix: FloatArray | sp.csr_array, right: FloatArray, pairs: int) -> FloatArray | None:
-    """Return the smallest z with matrix z = right, or None where there is none; the first columns are those of the pairs."""
+def _smallest(matrix: FloatArray | sp.csr_array, right: FloatArray, pairs: int, deadline: Deadline) -> FloatArray | None:
+    """Return the smallest z with matrix z = right, or None where there is none or no time; the first columns are those of the pairs."""
     n = matrix.shape[1]
-    solve = _factorised_dense(matrix) if isinstance(matrix, np.ndarray) else _factorised_sparse(matrix, pairs)
+    solve = _factorised_dense(matrix) if isinstance(matrix, np.ndarray) else _factorised_sparse(matrix, pairs, deadline)
     if solve is None:
         return None
     z = np.zeros(n)
@@ -180,13 +186,20 @@ def _factorised_dense(matrix: FloatArray) -> Callable[[FloatArray], FloatArray] 
     return None if singular else lambda right: np.asarray(dgetrs(factors, pivots, np.concatenate([np.zeros(n), right]))[0])[:n]
 
 
-def _factorised_sparse(matrix: sp.csr_array, pairs: int) -> Callable[[FloatArray], FloatArray] | None:
-    """Return the same without the pairs, which are eliminated: what is left has the size of users and limits, however many pairs."""
+def _factorised_sparse(matrix: sp.csr_array, pairs: int, deadline: Deadline) -> Callable[[FloatArray], FloatArray] | None:
+    """Return the same without the pairs, which are eliminated: what is left has the size of users and limits, however many pairs.
+
+    None, too, where the factorisation would end after the deadline. Each row updates the rows that it meets; the last ones all meet.
+    """
     m, n = matrix.shape
     of_pairs, others = sp.csr_array(matrix[:, :pairs]), sp.csr_array(matrix[:, pairs:])
     corner = sp.csc_array(of_pairs @ of_pairs.T + SETTINGS.regular * sp.eye_array(m))
     system = sp.block_array([[sp.eye_array(n - pairs), others.T], [others, -corner]], format="csc") if n > pairs else -corner
-    last = np.diff(system.indptr) > SETTINGS.dense_row * np.sqrt(system.shape[0])
+    met = np.diff(system.indptr).astype(np.float64)
+    last = met > SETTINGS.dense_row * np.sqrt(met.size)
+    products = float((met[~last] ** 2).sum()) + np.count_nonzero(last) ** 3 / 3
+    if SETTINGS.factor_seconds * products > deadline.left:
+        return None
     try:
         eliminated = factorised(system, last, pivots=0.0)  # quasi-definite: every pivot may come from the diagonal
     except (RuntimeError, ValueError):  # exactly singular

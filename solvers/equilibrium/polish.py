@@ -16,14 +16,17 @@ import scipy.sparse as sp
 from fairopt.certificate.conditions import bottleneck_violation
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
 from fairopt.program import Equilibrium, LimitKind, Program, Solution
+from fairopt.solvers.backend import Deadline
 from fairopt.solvers.equilibrium.equations import Structure
 from fairopt.solvers.equilibrium.settings import SETTINGS
 
 __all__ = ["polish"]
 
+_NEVER = Deadline(None)
 
-def polish(program: Program, solution: Solution) -> Solution | None:
-    """Return the solution of the equations of a solution's active sets; None if there is none.
+
+def polish(program: Program, solution: Solution, deadline: Deadline = _NEVER) -> Solution | None:
+    """Return the solution of the equations of a solution's active sets; None if there is none, or no time to factorise them.
 
     If the tasks of a pair may be rounding errors, several sets are tried, and the solution nearest to an equilibrium is returned.
 
@@ -33,6 +36,7 @@ def polish(program: Program, solution: Solution) -> Solution | None:
         With a goal `Equilibrium` and limits of servers and on users' tasks only; for other programs the result is None.
     solution : Solution
         Near an equilibrium. Its prices are ignored, and the result has none.
+    deadline : Deadline
 
     Examples
     --------
@@ -59,7 +63,7 @@ def polish(program: Program, solution: Solution) -> Solution | None:
             continue
         seen.add(holds.tobytes())
         stop = _bottlenecks(program, use, bounds, tasks, g, x, holds)
-        answer = Structure(program.pair_users, g, tasks, use, bounds, x, stop).solve(holds)
+        answer = Structure(program.pair_users, g, tasks, use, bounds, x, stop).solve(holds, deadline)
         if answer is None:
             continue
         violation = bottleneck_violation(program, goal, answer)

@@ -23,6 +23,7 @@ import numpy as np
 
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import NOTHING, ROUNDING
+from fairopt.solvers.backend import Deadline
 from fairopt.solvers.compiled import Steps
 from fairopt.solvers.equilibrium.equations import Structure
 from fairopt.solvers.equilibrium.layout import Layout, State
@@ -30,6 +31,8 @@ from fairopt.solvers.equilibrium.settings import SETTINGS
 from fairopt.solvers.equilibrium.smoothing import approach
 
 __all__ = ["Help", "drifted", "smoothed", "solved_equations"]
+
+_NEVER = Deadline(None)
 
 
 @dataclass(slots=True, eq=False)
@@ -41,6 +44,8 @@ class Help:
     layout : Layout
     checks : Steps
         The compiled check of the condition.
+    deadline : Deadline
+        Of the equations.
     begins : float
         The sweep with which help begins.
     equations, interior : int
@@ -53,6 +58,7 @@ class Help:
 
     layout: Layout
     checks: Steps
+    deadline: Deadline = _NEVER
     begins: float = field(init=False)
     equations: int = 0
     interior: int = 2 * SETTINGS.every
@@ -69,7 +75,7 @@ class Help:
             return
         small = np.count_nonzero(state.x) <= SETTINGS.few_pairs
         self.equations = sweep + sweep // (SETTINGS.rest_if_few if small else SETTINGS.rest)
-        yield from solved_equations(self.layout, state, change)
+        yield from solved_equations(self.layout, state, change, self.deadline)
 
     def ahead(
         self,
@@ -113,7 +119,7 @@ class Help:
         return None if x is None or self.layout.violation(self.layout.by_pair(x), self.checks) > most else x
 
 
-def solved_equations(layout: Layout, state: State, change: float) -> Iterator[FloatArray]:
+def solved_equations(layout: Layout, state: State, change: float, deadline: Deadline = _NEVER) -> Iterator[FloatArray]:
     """Yield the solutions of the equations of the present active sets, one for each choice of empty pairs, by pair of the program."""
     some = int((state.x > NOTHING * layout.largest).sum())
     if some > max(SETTINGS.few_pairs, np.count_nonzero(state.total) + np.isfinite(state.level).sum()) and change > SETTINGS.close:
@@ -125,7 +131,7 @@ def solved_equations(layout: Layout, state: State, change: float) -> Iterator[Fl
         if positive.tobytes() in seen:
             continue
         seen.add(positive.tobytes())
-        x = structure.solve(positive)
+        x = structure.solve(positive, deadline)
         if x is not None:
             yield layout.by_pair(x)
 

@@ -69,7 +69,7 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
     best, violation = layout.by_pair(state.x), np.inf
     sets, same = b"", 0
     due, last, spare, stuck = 1, np.inf, SETTINGS.spare, 0
-    help_ = Help(layout, checks)
+    help_ = Help(layout, checks, deadline)
     for sweep in range(1, SETTINGS.most_sweeps + 1):
         if sweep == SETTINGS.patience and not in_turn:
             act, in_turn = _turns(Equilibrium(goal.weights), layout, state, steps), True

@@ -13,9 +13,11 @@ import scipy.sparse as sp
 import fairopt as fo
 from fairopt.certificate.conditions import bottleneck_violation
 from fairopt.program import Equilibrium, Program, Solution
+from fairopt.solvers.backend import Deadline
 from fairopt.solvers.equilibrium import equations
 from fairopt.solvers.equilibrium.equations import Structure
 from fairopt.solvers.equilibrium.polish import polish
+from fairopt.solvers.equilibrium.settings import SETTINGS
 from fairopt.solvers.structure.factors import factorised
 
 # Capacities (cpu, memory) (9, 12) and (12, 12); users 1 and 2 need (1, 2) and (1, 1) on either server, user 3 (1, 2) on server 2 only.
@@ -143,6 +145,11 @@ def test_many_ties_take_a_system_of_users_and_limits(seed: int, monkeypatch: pyt
     assert np.count_nonzero(x) > 1000
     assert sizes
     assert max(sizes) <= 4 * (users + servers)
+    sizes.clear()
+    monkeypatch.setattr(equations, "SETTINGS", SETTINGS._replace(factor_seconds=1.0))
+    assert polish(program, near(program, x, 1e-9), Deadline(600.0)) is None  # it would take longer, and is not begun
+    assert not sizes
+    assert polish(program, near(program, x, 1e-9)) is not None
 
 
 def test_nothing_changes_but_the_answer() -> None:
