@@ -65,7 +65,7 @@ class HiGHS(Backend):
         """Return the one method; of a leximin that sifting suits two, sifted LPs and, where these fail, the LPs of all users.
 
         Of a large leximin, too: programs that become smaller from level to level, and where that fails the LPs of all pairs. And of one
-        with limits on parallelism: the LPs of all users, and where HiGHS gives up on one, LPs without users whom their own limits decide.
+        with limits on parallelism: LPs without users whom their own limits decide, and where that fails the LPs of all users.
         """
         if self.within:
             return super().methods(program, tolerance)
@@ -99,7 +99,10 @@ class HiGHS(Backend):
                 replace(everybody[0], skip_below=tolerance),
             )
         if program.goal.feature is Feature.LEXIMIN and (program.limits.kinds == LimitKind.PARALLELISM).any():
-            return (Method(self.name, _levels_if_found), Method("LPs of undecided users", _undecided, skip_below=tolerance))
+            return (
+                Method("LPs of undecided users", _undecided, polish_above=tolerance),
+                Method("LPs of all users", _levels_if_found, skip_below=tolerance),
+            )
         if _narrows(program):
             return (
                 Method(self.name, _narrowed, rough_from=SETTINGS.rough_levels),
@@ -185,20 +188,33 @@ def _narrowed(program: Program, tolerance: float, deadline: Deadline, _: Solutio
     return solve_levels(program, program.goal_as(Leximin), tolerance, deadline, narrows=True)
 
 
-def _levels_if_found(program: Program, tolerance: float, deadline: Deadline, _: Solution | None) -> Solution | None:
-    """Return the leximin; None where HiGHS does not solve one of its LPs, and there is time for another method."""
+def _levels_if_found(program: Program, tolerance: float, deadline: Deadline, best: Solution | None) -> Solution | None:
+    """Return the leximin; None where HiGHS does not solve one of its LPs, and there is an answer of another method."""
     try:
         return _levels(program, program.goal_as(Leximin), tolerance, deadline)
     except NoSolution:
-        if deadline.left == 0.0:
+        if deadline.left == 0.0 or best is None:
             raise
         return None
 
 
-def _undecided(program: Program, tolerance: float, deadline: Deadline, _: Solution | None) -> Solution:
+def _undecided(program: Program, tolerance: float, deadline: Deadline, _: Solution | None) -> Solution | None:
+    """Return the leximin with the least prices of its levels: those of the LPs prove them only once they are completed.
+
+    None where HiGHS does not solve one of the LPs, and there is time for another method.
+    """
+    from fairopt.solvers.leximin.least_prices import with_least_prices
+    from fairopt.solvers.leximin.polish import polish
     from fairopt.solvers.via_highs.levels import solve_levels
 
-    return solve_levels(program, program.goal_as(Leximin), tolerance, deadline, decides=True)
+    try:
+        found = solve_levels(program, program.goal_as(Leximin), tolerance, deadline, decides=True)
+    except NoSolution:
+        if deadline.left == 0.0:
+            raise
+        return None
+    near = polish(program, found)
+    return with_least_prices(program, near, deadline) or near
 
 
 def _suits_sifting(program: Program) -> bool:
