@@ -85,10 +85,9 @@ def points_near(program: ExactProgram, near: Solution, digits: int, deadline: De
     if not pairs:
         return [Solution(rationals(np.zeros(program.n_pairs, np.int64)), prices=rationals(np.zeros(program.bounds.size, np.int64)))]
     prices = np.zeros(program.bounds.size) if near.prices is None else near.prices
-    cells = (len(goal.phi) + len(goal.bounds)) * len(pairs)
 
-    def go_on() -> bool:
-        deadline.spend(SETTINGS.steps_of_a_guess + SETTINGS.steps_of_a_cell * cells)
+    def go_on(steps: float) -> bool:
+        deadline.spend(steps)
         return deadline.left > 0
 
     found = solve_near(goal, near.x[pairs].tolist(), prices[limits].tolist(), digits, go_on)
@@ -108,7 +107,7 @@ def points_near(program: ExactProgram, near: Solution, digits: int, deadline: De
     return solutions
 
 
-def solve_near(goal: Enclosing, x: Sequence[float], prices: Sequence[float], digits: int, go_on: Callable[[], bool]) -> list[Point]:
+def solve_near(goal: Enclosing, x: Sequence[float], prices: Sequence[float], digits: int, go_on: Callable[[float], bool]) -> list[Point]:
     """Return points that are near the optimum by about ``digits`` digits, the likeliest first: a guess in small fractions, then decimals.
 
     Parameters
@@ -117,9 +116,10 @@ def solve_near(goal: Enclosing, x: Sequence[float], prices: Sequence[float], dig
     digits : int
         Relative digits of x, U and prices. (A point with d digits proves about d/2 of them.)
     go_on : function
-        Asked before each guess of the active sets whether there is time and work left for it.
+        Asked before each guess of the active sets, and each step to its end, whether there is time and work left for it; it takes the work.
     """
     before = ctx.prec
+    of_a_guess = SETTINGS.steps_of_a_guess + SETTINGS.steps_of_a_cell * (len(goal.phi) + len(goal.bounds)) * len(goal.user)
     try:
         ctx.prec = int(SETTINGS.first_digits * BITS)
         money = in_worth(goal, x, prices)
@@ -129,7 +129,7 @@ def solve_near(goal: Enclosing, x: Sequence[float], prices: Sequence[float], dig
             _read([first], goal, x, money), ends_of_path(goal, x, money, go_on), _read(others, goal, x, money)
         ):
             for _ in range(SETTINGS.rounds_of_sets):
-                if sets is None or sets in seen or not go_on():
+                if sets is None or sets in seen or not go_on(of_a_guess):
                     break
                 seen.add(sets)
                 apart = digits_apart(goal, start)

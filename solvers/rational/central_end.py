@@ -9,8 +9,8 @@ With tasks x, slack s, prices p, reduced costs z, utilities U and marginal worth
     A x + s = b,    V x = U,    A'p - V'm = z,    log m + alpha log U = log phi,    x z = mu unit,    s p = mu unit,    mu -> 0.
 
 Newton's method begins near the floats. The unit of a product x z is what the user of the pair pays; that of s p is the least that a user of
-the limit pays. A step eliminates pairs and users; a system of the limits is left. At the end, of the two factors of a product the larger
-one, in its own unit, counts as positive.
+the limit pays. A step eliminates pairs and users, then the limits of single users; a dense system of the other limits is left. At the end,
+of the two factors of a product the larger one, in its own unit, counts as positive.
 
 *Positive values.* A step that Newton's method takes far would leave values negative. Were all changes cut to one part, the smallest of the
 values would decide how far everything else may go, and points far from the path would creep. So each value is changed on its own: one that
@@ -34,7 +34,7 @@ __all__ = ["ends_of_path"]
 
 
 def ends_of_path(
-    goal: Enclosing, x: Sequence[float], prices: Sequence[arb], go_on: Callable[[], bool]
+    goal: Enclosing, x: Sequence[float], prices: Sequence[arb], go_on: Callable[[float], bool]
 ) -> Iterator[tuple[Sets, list[float], list[arb], list[arb]]]:
     """Yield the used pairs and priced limits, x, the prices and the utilities at points nearer and nearer to the end.
 
@@ -46,7 +46,7 @@ def ends_of_path(
     x, prices : sequences
         Near the optimum; prices in the unit of phi U^-alpha.
     go_on : function
-        Asked before each step whether there is time and work left for it.
+        Asked before each step whether there is time and work left for it; it takes the work, in steps of fractions.
     """
     if goal.rules or goal.efficiency != 0:
         return
@@ -82,6 +82,9 @@ class _Path:
         for j, row in enumerate(goal.limits):
             for k, a in row.items():
                 self.entries[k].append((j, arb(a)))
+        users_of = [{goal.user[k] for k in row} for row in goal.limits]
+        self.own = [j for j, users in enumerate(users_of) if len(users) == 1]  # limits of single users
+        self._sparse, self._dense = self._count(users_of)
         least = self.mu.sqrt().mid()
         self.x = self._inside([arb(max(value, 0.0)) for value in x], least)
         self.U = self._per_user(self.x)
@@ -110,10 +113,27 @@ class _Path:
         most = _largest(money)
         return [most if value is None else value for value in least]
 
-    def follow(self, last: arb, go_on: Callable[[], bool]) -> bool:
+    def _count(self, users_of: Sequence[set[int]]) -> tuple[float, float]:
+        """Return the work of a step at 500 bits: of pairs and of entries that elimination changes, and of the dense system."""
+        limits, own = [0] * self.n_users, [0] * self.n_users
+        for users in users_of:
+            for n in users:
+                limits[n] += 1
+                own[n] += len(users) == 1
+        entries = sum(len(each) ** 2 for each in self.entries) + sum(k**2 * (1 + j) for k, j in zip(limits, own, strict=True))
+        dense = (len(self.b) - len(self.own)) ** 3
+        return PATH.steps_of_a_pair * len(self.u) + PATH.steps_of_an_entry * entries, PATH.steps_of_a_product * dense
+
+    @property
+    def work(self) -> float:
+        """The work of a step at the present precision."""
+        longer = ctx.prec / 500
+        return float(self._sparse * longer**PATH.growth_of_entries + self._dense * longer**PATH.growth_of_products)
+
+    def follow(self, last: arb, go_on: Callable[[float], bool]) -> bool:
         """Take steps until the products are ``last`` of their units; return False where they do not get there."""
         for _ in range(PATH.steps):
-            if not go_on():
+            if not go_on(self.work):
                 return False
             step = self._newton()
             if step is None:
@@ -166,7 +186,7 @@ class _Path:
                 right[j] += part * of_level[n]
                 for i, other in of_user[n].items():
                     S[j][i] = S[j].get(i, _ZERO) - part * other
-        dp = _solved(S, right)
+        dp = _solved(S, right, self.own)
         if dp is None:
             return None
         dm = [((of_level[n] + sum((value * dp[j] for j, value in of_user[n].items()), _ZERO)) / D[n]).mid() for n in users]
@@ -218,21 +238,47 @@ def _factor(part: float) -> float:
     return max(min(1 - PATH.whole, 1 / (1 - part)), 1 / PATH.furthest)
 
 
-def _solved(S: list[dict[int, arb]], right: Sequence[arb]) -> list[arb] | None:
-    """Solve a positive definite system, in units in which its diagonal is 1; None where rounding leaves it singular."""
-    size = len(S)
+def _solved(S: list[dict[int, arb]], right: Sequence[arb], first: Sequence[int]) -> list[arb] | None:
+    """Solve a positive definite system, in units in which its diagonal is 1; None where rounding leaves it singular.
+
+    The unknowns ``first`` are eliminated one by one, and the others together.
+    """
     if not all(row[j] > 0 for j, row in enumerate(S)):
         return None
     units = [(1 / row[j].sqrt()).mid() for j, row in enumerate(S)]
-    matrix = arb_mat(size, size)
-    for j, row in enumerate(S):
-        for i, value in row.items():
-            matrix[j, i] = (value * units[j] * units[i]).mid()
-    try:
-        found = matrix.solve(arb_mat(size, 1, [(value * unit).mid() for value, unit in zip(right, units, strict=True)]), algorithm="approx")
-    except ZeroDivisionError:
-        return None
-    return [(found[j, 0] * units[j]).mid() for j in range(size)]
+    rows = [{i: (value * units[j] * units[i]).mid() for i, value in row.items()} for j, row in enumerate(S)]
+    b = [(value * unit).mid() for value, unit in zip(right, units, strict=True)]
+    for j in first:
+        pivot = rows[j].pop(j)
+        if not pivot > 0:
+            return None
+        for i, value in rows[j].items():
+            part = (value / pivot).mid()
+            row = rows[i]
+            del row[j]
+            b[i] = (b[i] - part * b[j]).mid()
+            for k, other in rows[j].items():
+                row[k] = (row.get(k, _ZERO) - part * other).mid()
+        rows[j][j] = pivot
+    done = set(first)
+    left = [j for j in range(len(S)) if j not in done]
+    found = [_ZERO] * len(S)
+    if left:
+        place = {j: k for k, j in enumerate(left)}
+        matrix = arb_mat(len(left), len(left))
+        for j in left:
+            for i, value in rows[j].items():
+                matrix[place[j], place[i]] = value
+        try:
+            solved = matrix.solve(arb_mat(len(left), 1, [b[j] for j in left]), algorithm="approx")
+        except ZeroDivisionError:
+            return None
+        for j, k in place.items():
+            found[j] = solved[k, 0].mid()
+    for j in reversed(first):
+        pivot = rows[j].pop(j)
+        found[j] = ((b[j] - sum((value * found[i] for i, value in rows[j].items()), _ZERO)) / pivot).mid()
+    return [(value * unit).mid() for value, unit in zip(found, units, strict=True)]
 
 
 def _larger(first: arb, second: arb) -> arb:

@@ -67,6 +67,13 @@ class PathSettings(NamedTuple):
     fast: float = 1e-6  # factor of mu
     slow: float = 1e-3
 
+    # Work of a step, in steps of fractions with numbers of 500 bits: benchmarks/results/choices.md.
+    steps_of_a_pair: float = 20.0
+    steps_of_an_entry: float = 0.4  # that changes where pairs, users and limits of single users are eliminated
+    steps_of_a_product: float = 0.024  # of the dense system, which has the cube of its unknowns
+    growth_of_entries: float = 0.5  # power of the bits that the work of pairs and entries grows with
+    growth_of_products: float = 1.4
+
 
 SETTINGS = Settings()
 PATH = PathSettings()
