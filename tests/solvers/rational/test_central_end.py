@@ -58,7 +58,12 @@ def test_work_is_counted_for_each_step() -> None:
     spent: list[float] = []
     ctx.prec = 400
     prices = [arb(4) ** -5, arb("98.5") ** -5, arb(4) ** -5, arb("197.5") ** -5]
-    list(ends_of_path(program(5), [1.5, 2.5, 1.5, 2.5, 98.5, 197.5], prices, lambda work: spent.append(work) is None))
+
+    def go_on(work: float) -> bool:
+        spent.append(work)
+        return True
+
+    list(ends_of_path(program(5), [1.5, 2.5, 1.5, 2.5, 98.5, 197.5], prices, go_on))
     assert len(spent) > 3
     assert spent[0] > 0
     assert spent[-1] > spent[0]
