@@ -22,8 +22,8 @@ has no more pays more than its marginal utility, and the difference is the price
 *Trade-offs.* The marginal utility is phi v^-beta + kappa, where kappa = e / (1 - e) T / S follows from all utilities
 (`fairopt.solvers.active_sets.tradeoff`). log kappa is a variable of the path: its equation, in logarithms and to the first order, adds one
 to the Newton system, and so one more solution with the same factors for each step. It changes by a factor e at most in a step. At a large
-beta the products may not fall far in a step either, and a path on which beta rises comes first; where beta is smaller, it is the second
-one. If neither converges, `follow_with_total` follows one for each kappa that is tried.
+beta the products may not fall far in a step either, and demands may not leave utilities; a path on which beta rises comes first. Where beta
+is smaller, it is the second one. If neither converges, `follow_with_total` follows one for each kappa that is tried.
 
 *Steps.* As for levels, all conditions but the products and the demand are linear. v = d(m) holds in logarithms after the first steps; until
 then a step changes prices by a factor e at most, the products stay, and the unit of money is free. Then x z and s p become small together.
@@ -196,7 +196,7 @@ def solve_tradeoff(program: Program, goal: Tradeoff, tolerance: float, deadline:
 
 def _paths_of_tradeoff(pairs: Pairs, goal: Tradeoff) -> Iterator[Path]:
     """Yield the paths to follow until one leads to a good end: the one that takes fewer steps first."""
-    if goal.beta >= RISING.first_from and goal.beta <= RISING.last_alpha:
+    if RISING.first_from <= goal.beta <= RISING.last_beta:
         yield RisingPath(pairs, goal)
     yield Path(Worths(pairs, goal.beta, goal.weights, log_odds=log_odds_of(goal)))
     if RISING.first_alpha < goal.beta < RISING.first_from:

@@ -122,12 +122,29 @@ class Path:
         money = worths.mean_money(v, v * m) * pairs.n_users
         if least_gap is None:
             least_gap = ALPHA_FAIR.middle if not self.settled else STEPS.end_of_demand if pairs.across is None else STEPS.end_across
-        if worths.log_odds is not None and worths.alpha >= ALPHA_FAIR.large_beta and gap > ALPHA_FAIR.near_of_tradeoff:
+        limited = worths.log_odds is not None and worths.alpha >= ALPHA_FAIR.large_beta
+        if limited and gap > ALPHA_FAIR.near_of_tradeoff:
             least_gap = max(least_gap, ALPHA_FAIR.aim_of_tradeoff * gap)
         least = least_gap * money / (pairs.n_products - pairs.n_levels)
         of_total = None if worths.log_odds is None else OfTotal(*worths.of_total(v), off_total)
         demand = Demand(elasticity, off, self._unit, least, worths.stopped(elasticity), of_total)
-        return advance(pairs, point, self._side, None, self._right, 0.0, part_of_the_way(gap), money, demand)
+        after = advance(pairs, point, self._side, None, self._right, 0.0, part_of_the_way(gap), money, demand)
+        return self._nearer(point, after) if limited else after
+
+    def _nearer(self, point: Point, after: Point) -> Point:
+        """Return what is so far on the way to the next point that demands do not leave utilities: the first of halves of the way.
+
+        Half of a utility means 2^beta times the marginal utility, and kappa follows.
+        """
+        worths, before = self.worths, self.worths.log_kappa
+        most = max(ALPHA_FAIR.off_after_step, ALPHA_FAIR.farther_after_step * self.missed(point))
+        for _ in range(ALPHA_FAIR.halvings):
+            worths.log_kappa = after.t + self.kappa_of_point
+            if self.missed(after) <= most:
+                break
+            after = Point((point.primal + after.primal) / 2, (point.dual + after.dual) / 2, (point.t + after.t) / 2)
+        worths.log_kappa = before
+        return after
 
     def measured(self, point: Point) -> float:
         """Return the sum of the products x z and s p, each relative to the money of its users; set the units of the products."""

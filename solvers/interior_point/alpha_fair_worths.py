@@ -206,7 +206,8 @@ class Worths:
             if self.log_floor is not None:  # what a user would gain by fewer tasks than it has to have
                 of_users.append((_log_difference(log_paid, log_worth) + pairs.arrays.numpy(self.log_floor), scaled.floor_row))
             logs = [(np.where(np.isfinite(each), each + self.log_unit, -np.inf), row) for each, row in of_users]
-        unit = max(0.0, max(float(each.max(initial=-np.inf)) for each in (log_price, log_second, *(log for log, _ in logs))) - LARGEST_LOG)
+        top = max(float(each.max(initial=-np.inf)) for each in (log_price, log_second, *(log for log, _ in logs)))
+        unit = top if -np.inf < top < -LARGEST_LOG / 2 else max(0.0, top - LARGEST_LOG)
         prices = scaled.prices(np.exp(log_price - unit), np.exp(log_second - unit))
         for log, row in logs:
             some = np.flatnonzero(log > -np.inf)

@@ -146,7 +146,10 @@ class AlphaFairSettings(NamedTuple):
     good_of_tradeoff: float = 1e-9  # and the largest of an answer
     large_beta: float = 5.0  # from which on a step of a trade-off whose kappa follows leaves at least
     aim_of_tradeoff: float = 0.1  # this part of the products, down to
-    near_of_tradeoff: float = 1e-6  # this relative gap
+    near_of_tradeoff: float = 1e-6  # this relative gap, and is halved
+    halvings: int = 6  # times at most, while it leaves demands further from utilities, in logarithms of prices, than this,
+    off_after_step: float = 0.3
+    farther_after_step: float = 2.0  # and this many times the distance before it
     poorest: float = 1e-280  # least unit of a product, relative to the mean
     free: float = 1e-6  # least mean money, relative to all that its tasks are worth to the user with the least
     least_elasticity: float = 1e-12  # of the marginal utility
@@ -173,6 +176,7 @@ class RisingSettings(NamedTuple):
 
     first_alpha: float = 2.0
     first_from: float = 10.0  # beta of a trade-off from which on this path comes first
+    last_beta: float = 1e3  # of a trade-off, the largest
     last_alpha: float = 128.0  # beyond, it rises in too many steps
     rise: float = 0.5  # by how much, in logarithms, marginal utilities differ from prices when alpha has risen; at half of that it rises
     rise_of_tradeoff: float = 0.25  # the same in a trade-off

@@ -81,11 +81,14 @@ def test_one_path_ends_where_a_path_for_each_worth_does(
 
 @pytest.mark.parametrize("part", [1.0, 0.4])
 @pytest.mark.parametrize("notion", ["fds", "gfj"])
-@pytest.mark.parametrize("beta", [8.0, 12.0, 20.0, 30.0, 60.0])
+@pytest.mark.parametrize("beta", [8.0, 12.0, 20.0, 30.0, 60.0, 100.0, 300.0])
 def test_a_large_beta_needs_no_path_for_each_worth(notion: str, beta: float, part: float) -> None:
-    """A path on which beta rises converges where one at the beta of the goal does not: this did on half of the last three."""
+    """A path on which beta rises converges where one at the beta of the goal does not: that did not on half of those from 30 on.
+
+    A marginal utility changes beta times as much as a utility, and so do its digits.
+    """
     program = fo.formulate(clusters(18, 5, 1, part), notion, beta=beta)
-    assert certify(program, by_one_path(program)).worst < 1e-11
+    assert certify(program, by_one_path(program)).worst < (1e-11 if beta <= 100 else 1e-9)
 
 
 @pytest.mark.parametrize("lam", [-2.0, -20.0])
