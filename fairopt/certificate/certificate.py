@@ -22,7 +22,7 @@ magnitude, and the sum does not show a user with a tiny weight that lacks most o
 
 All of these are differences of the goal. ``distance`` bounds the distance of each user's utility from its optimum, by the gap and the
 curvature of the goal (``fairopt.certificate.distance``). Where that proves little, ``doubt`` estimates the distance: what some users pay
-may be smaller than the rounding of what others pay (``fairopt.certificate.hidden_prices``).
+may be smaller than the rounding of what others pay (``fairopt.certificate.hidden_prices``). Under rules, ``doubt`` is 0: nothing is known.
 
 *Trade-off*, (1 - e) log M(U) + e log sum U: the same, with the gradient phi[n] U[n]^-beta + kappa, where kappa = e / (1 - e) * sum phi[n]
 U[n]^(1-beta) / sum U[n] is computed from the answer. The goal g is concave, so g(U') - g(U) is at most the gradient times U' - U. The
@@ -119,7 +119,7 @@ class Certificate(ShowsItself):
         Optimality is the gap that branch and cut reports; it is not recomputed.
     doubt : float
         Alpha-fair goals and trade-offs: an estimate of the largest part by which what a user has may differ from its optimum although all
-        conditions of optimality hold to rounding. ``worst`` does not include it.
+        conditions of optimality hold to rounding. ``worst`` does not include it. 0 under rules, where nothing is estimated.
 
     >>> Certificate(1e-16, 2e-12, 3e-11).worst
     3e-11
@@ -203,7 +203,7 @@ class Certificate(ShowsItself):
         if self.distance is not None:
             meanings["distance"] = "the largest relative distance of a user's optimum from what it has"
         if self.doubt > CERTIFIED:
-            meanings["doubt"] = "an estimate of this distance where rounding hides what users pay"
+            meanings["doubt"] = "an estimate of this distance where rounding hides prices or worths"
         rows = [(getattr(self, name), meaning) for name, meaning in meanings.items()]
         return pd.DataFrame(rows, index=pd.Index(list(meanings), name="residual"), columns=["value", "bounds"])
 

@@ -21,8 +21,9 @@ with the weights s^2. Without y and m, a system of the limits is left,
     sum_p s^2 h (a - bar a)' q  +  rho (sum_n bar h bar a' / alpha + rho) q
         =  sum_p s^2 (h - bar h) e  +  rho (sum_n bar h bar e / alpha - f).
 
-*Elasticities without bound.* In a trade-off, utilities of some users may follow prices without bound. Then rounding of costs that several
-limits make up would count: of all q that solve the system nearly, the least one counts.
+*Elasticities without bound.* In a trade-off, utilities of some users may follow prices without bound. The system of the limits is then
+nearly singular. Of all q that solve the system up to rounding, the one with the least sum of squares is taken: a larger q would say how
+several prices make up one cost, not what rounding hides.
 
 The signs of doubts are not known. The figure is a multiple of the largest change m / alpha for some random signs. It estimates the distance
 from the optimum, and proves nothing.

@@ -112,7 +112,7 @@ CERTIFICATE = define(
             "exact": optional(flag("Is it proved in fractions?")),
             "radius": optional(number("Of an irrational answer in fractions: how far the optimum may be.", "fraction")),
             "distance": optional(nullable(number("How far the tasks of a single user may be from the optimum.", "fraction"))),
-            "doubt": optional(number("The same, estimated where rounding hides what users pay; not in worst.", "fraction")),
+            "doubt": optional(number("The same, estimated where rounding hides prices or worths; not in worst.", "fraction")),
         },
     ),
 )
