@@ -87,9 +87,9 @@ def _engines(cell: Cell) -> list[str]:
 
 
 def _send_engines(cell: Cell, sender: Connection) -> None:
-    order, features = cell.engines(), cell.program().features()
+    order, program = cell.engines(), cell.program()
     sender.send(
-        order + [name for name, engine in SOLVERS.items() if features <= engine.features and engine.available() and name not in order]
+        order + [name for name, engine in SOLVERS.items() if not engine.lacks(program) and engine.available() and name not in order]
     )
 
 

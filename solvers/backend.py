@@ -23,6 +23,7 @@ from fairopt.wording import figure, plural
 __all__ = [
     "ALWAYS",
     "NEVER",
+    "NO_LIMIT",
     "Backend",
     "Deadline",
     "Method",
@@ -146,6 +147,9 @@ class Deadline:
         return NoSolution(f"no answer within the time limit of {self.seconds:g} s{found}; raise it or solve a smaller instance", known)
 
 
+NO_LIMIT = Deadline(None)  # of neither seconds nor work: the default of functions that can end early
+
+
 def named_in(options: Iterable[str], text: str) -> str | None:
     """Return the option that a message of a solver is about, if it names one of these.
 
@@ -225,6 +229,12 @@ class Backend(ABC):
             )
         self.within = within
         self.options = dict(options or {})
+
+    @classmethod
+    def lacks(cls, program: Program) -> frozenset[Feature]:
+        """Return what the engine must support to solve a program, and does not. Who obeys all rules obeys least tasks of users."""
+        implied = {Feature.FLOORS} if Feature.RULES in cls.features else set()
+        return program.features() - cls.features - implied
 
     @classmethod
     def available(cls) -> bool:

@@ -1,7 +1,8 @@
 """Which engines can solve a program, and in what order to try them.
 
-`SOLVERS` maps each identifier to its class, in the order of preference. A set difference decides: an engine can solve a program when the
-program's features are among its own. One that is faster for a program than those before it says so (`Backend.wins`), and comes first.
+`SOLVERS` maps each identifier to its class, in the order of preference. A set difference decides: an engine can solve a program when it
+lacks none of the program's features (`Backend.lacks`). One that is faster for a program than those before it says so (`Backend.wins`), and
+comes first.
 """
 
 from __future__ import annotations
@@ -46,8 +47,7 @@ def candidates(program: Program, solver: str | None, options: Mapping[str, objec
     SolverUnavailable
         Its package is not installed; the message says what to install.
     """
-    needs = program.features()
-    capable = [name for name, engine in SOLVERS.items() if needs <= engine.features and engine.suits(program)]
+    capable = [name for name, engine in SOLVERS.items() if not engine.lacks(program) and engine.suits(program)]
     if solver is None and options:
         raise Unsupported(f'options of a solver, as {next(iter(options))} is, need its name: solver="highs", "cvxpy:NAME" or "pyomo:NAME"')
     if solver is None:
@@ -57,14 +57,14 @@ def candidates(program: Program, solver: str | None, options: Mapping[str, objec
             return [first(), *(other() for other in others if program.n_pairs <= other.most_pairs)]
         if capable:
             raise SolverUnavailable(f"no engine for this program is installed; {_install(SOLVERS[capable[0]])}")
-        raise Unsupported(f"no engine can solve a program with {_list(needs)}")
+        raise Unsupported(f"no engine can solve a program with {_list(program.features())}")
     name, *inside = words(solver) if isinstance(solver, str) else [solver]
     within = ":".join(inside)
     if name not in SOLVERS:
         hint = (_inside_others(name) or did_you_mean(name, SOLVERS)) if isinstance(name, str) else ""
         raise Unsupported(f'there is no solver "{name}"{hint}; there are {", ".join(SOLVERS)}')
     engine = SOLVERS[name]
-    missing = needs - engine.features
+    missing = engine.lacks(program)
     if missing:
         raise _cannot(engine, program, missing, capable)
     if not engine.available():

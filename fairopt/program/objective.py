@@ -46,7 +46,7 @@ class Feature(Enum):
     SEPARATE = "a goal of each server by itself"  # no engine needs it: an engine solves the goal of one server at a time
     SEVERAL_SERVERS = "users who may run on several servers"
     RULES = "rules, rows of any sign"
-    FLOORS = "least tasks of users"  # rules of an alpha-fair goal that say no more than this: `fairopt.program.own_floors`
+    FLOORS = "least tasks of users"  # rules of an alpha-fair goal that say no more (`fairopt.program.own_floors`); RULES implies it
 
 
 class Objective:

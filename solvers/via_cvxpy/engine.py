@@ -73,7 +73,6 @@ class CVXPY(Backend):
             Feature.TRADEOFF,
             Feature.SEVERAL_SERVERS,
             Feature.RULES,
-            Feature.FLOORS,
             Feature.INTEGRAL,
             Feature.WHOLE_BY_STOP_TIMES,
         }

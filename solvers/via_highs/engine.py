@@ -43,7 +43,6 @@ class HiGHS(Backend):
             Feature.WHOLE_ALPHA_FAIR,
             Feature.SEVERAL_SERVERS,
             Feature.RULES,
-            Feature.FLOORS,
         }
     )
     package = "highspy"

@@ -56,8 +56,8 @@ class Pyomo(Backend):
             Feature.DISJUNCTIVE,
             Feature.INTEGRAL,
             Feature.SEVERAL_SERVERS,
+            Feature.RULES,
         }
-        | {Feature.RULES, Feature.FLOORS}
     )
     package = "pyomo"
     requirement = "pip install pyomo"

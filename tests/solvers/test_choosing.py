@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.program import Program
+from fairopt.program import Feature, Program, Solution
+from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solvers.choosing import SOLVERS, candidates, choose
+from fairopt.solvers.interior_point.engine import InteriorPoint
 from fairopt.solvers.via_highs.engine import HiGHS
 
 TWO_SERVERS = fo.Instance([[4, 2], [2, 4]], [[1, 1], [2, 1]])
@@ -24,9 +26,7 @@ def program_of(notion: str) -> Program:
 def test_candidates_are_all_that_can_solve_it_in_the_order_of_the_registry(notion: str) -> None:
     """But the one that is the fastest for the program comes first."""
     program = program_of(notion)
-    capable = [
-        name for name, engine in SOLVERS.items() if program.features() <= engine.features and engine.available() and engine.suits(program)
-    ]
+    capable = [name for name, engine in SOLVERS.items() if not engine.lacks(program) and engine.available() and engine.suits(program)]
     first, *others = [engine.name for engine in candidates(program, None)]
     assert sorted([first, *others]) == sorted(capable)
     assert others == [name for name in capable if name != first]
@@ -50,6 +50,31 @@ def test_an_engine_that_cannot_says_which_can() -> None:
         choose(program_of("proportional"), "highs")
     with pytest.raises(fo.Unsupported, match='there is no solver "higs" \\(did you mean "highs"\\?\\)'):
         choose(program_of("drfh"), "higs")
+
+
+def test_an_engine_of_rules_is_one_of_least_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is offered alpha-fair programs under either; an engine of least tasks alone is not offered those under other rules."""
+
+    class OfRules(Backend):
+        name = "of-rules"
+        title = "made for a test"
+        features = frozenset({Feature.ALPHA_FAIR, Feature.SEVERAL_SERVERS, Feature.RULES})
+
+        def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
+            raise NotImplementedError
+
+    monkeypatch.setitem(SOLVERS, "of-rules", OfRules)
+    floor, ratio = (
+        fo.formulate(TWO_SERVERS.replace(rules=[rule]), "proportional") for rule in ("x['user-1'] >= 1", "x['user-1'] >= x['user-2']")
+    )
+    assert (Feature.FLOORS in floor.features(), Feature.RULES in floor.features()) == (True, False)
+    assert Feature.RULES in ratio.features()
+    for program in (floor, ratio):
+        assert not OfRules.lacks(program)
+        assert choose(program, "of-rules").name == "of-rules"
+        assert "of-rules" in [engine.name for engine in candidates(program, None)]
+    assert not InteriorPoint.lacks(floor)
+    assert InteriorPoint.lacks(ratio) == {Feature.RULES}
 
 
 def test_an_engine_without_its_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
