@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairopt.program import FinishTimes, Nested, Program, Solution, TreeFilling
-from fairopt.solvers.backend import Deadline
+from fairopt.solvers.backend import NO_LIMIT, Deadline
 
 __all__ = ["polishes"]
 
-_NEVER = Deadline(None)
 
-
-def polishes(program: Program, solution: Solution, deadline: Deadline = _NEVER) -> Iterator[tuple[str, Solution]]:
+def polishes(program: Program, solution: Solution, deadline: Deadline = NO_LIMIT) -> Iterator[tuple[str, Solution]]:
     """Yield what may be better than an approximate answer from any engine, with the name of the method: solutions of its own equations.
 
     Nothing for goals that have no polish, where the equations do not show, and after the deadline; at the deadline a polish by steps ends

@@ -38,16 +38,14 @@ from fairopt.instance import FloatArray, IntArray
 from fairopt.program import AlphaFair, Program, Solution, Tradeoff
 from fairopt.solvers.active_sets.ruled_system import Curvature, Form, RuledRows, by_rows, whole, whole_with_largest_pivots
 from fairopt.solvers.active_sets.settings import UNDER_RULES
-from fairopt.solvers.backend import Deadline
+from fairopt.solvers.backend import NO_LIMIT, Deadline
 from fairopt.solvers.leximin.ruled import Scaled
 from fairopt.solvers.structure.boundary import length
 
 __all__ = ["polish_along_powers", "polish_ruled"]
 
-_NEVER = Deadline(None)
 
-
-def polish_ruled(program: Program, solution: Solution, deadline: Deadline = _NEVER) -> Solution | None:
+def polish_ruled(program: Program, solution: Solution, deadline: Deadline = NO_LIMIT) -> Solution | None:
     """Return the optimum near a solution in which every user of the goal has something; None where the steps do not reach it.
 
     At the deadline the steps end where they are.
@@ -87,7 +85,7 @@ def polish_ruled(program: Program, solution: Solution, deadline: Deadline = _NEV
     )
 
 
-def polish_along_powers(program: Program, solution: Solution, deadline: Deadline = _NEVER) -> Solution | None:
+def polish_along_powers(program: Program, solution: Solution, deadline: Deadline = NO_LIMIT) -> Solution | None:
     """Return the optimum of an alpha-fair goal by way of smaller powers, from 1 on: each optimum is near the next one.
 
     Money, weight times t^(1 - alpha), differs by many orders of magnitude far from the optimum of a large alpha, and by few near it. If a

@@ -13,7 +13,8 @@ placements give the same answer. The unknowns are scaled by their present values
 again. The caller must verify the answer.
 
 Where many shares are equal, thousands of pairs may hold something. Most of their equations of levels follow from the others then, and are
-left out; and the pairs are eliminated before the rest is factorised."""
+left out; and the pairs are eliminated before the rest is factorised.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +29,11 @@ from scipy.sparse import csgraph
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import ROUNDING, SAME
-from fairopt.solvers.backend import Deadline
+from fairopt.solvers.backend import NO_LIMIT, Deadline
 from fairopt.solvers.equilibrium.settings import SETTINGS
 from fairopt.solvers.structure.factors import factorised
 
 __all__ = ["Structure"]
-
-_NEVER = Deadline(None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +57,7 @@ class Structure:
     x: FloatArray
     stop: IntArray
 
-    def solve(self, positive: BoolArray, deadline: Deadline = _NEVER) -> FloatArray | None:
+    def solve(self, positive: BoolArray, deadline: Deadline = NO_LIMIT) -> FloatArray | None:
         """Return x >= 0 of the equations in which these pairs have something; negative ones are left out.
 
         None where there is none, and where the next factorisation would end after the deadline.

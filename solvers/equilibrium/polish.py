@@ -16,16 +16,14 @@ import scipy.sparse as sp
 from fairopt.certificate.conditions import bottleneck_violation
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
 from fairopt.program import Equilibrium, LimitKind, Program, Solution
-from fairopt.solvers.backend import Deadline
+from fairopt.solvers.backend import NO_LIMIT, Deadline
 from fairopt.solvers.equilibrium.equations import Structure
 from fairopt.solvers.equilibrium.settings import SETTINGS
 
 __all__ = ["polish"]
 
-_NEVER = Deadline(None)
 
-
-def polish(program: Program, solution: Solution, deadline: Deadline = _NEVER) -> Solution | None:
+def polish(program: Program, solution: Solution, deadline: Deadline = NO_LIMIT) -> Solution | None:
     """Return the solution of the equations of a solution's active sets; None if there is none, or no time to factorise them.
 
     If the tasks of a pair may be rounding errors, several sets are tried, and the solution nearest to an equilibrium is returned.

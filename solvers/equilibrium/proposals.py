@@ -4,7 +4,7 @@
   `fairopt.solvers.equilibrium.equations`.
 * An interior point (`fairopt.solvers.equilibrium.smoothing`), which finds which pairs hold something, given the limit that stops each pair.
 * One long step, if each sweep makes nearly the same small change, until some pairs are empty. Where thousands hold something, the first
-  of them is empty after a sweep or two: the longest step that does not violate the condition by much more takes dozens of sweeps.
+  of them is empty after a sweep or two: the longest step that does not violate the condition by much more replaces dozens of sweeps.
 
 Sweeps alone converge on almost every instance, if slowly, and so help must not undo what they have done: they go on from a point only if
 its violation of the condition is not much above theirs, and from solutions of the equations only if each is better than the one before.
@@ -23,7 +23,7 @@ import numpy as np
 
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import NOTHING, ROUNDING
-from fairopt.solvers.backend import Deadline
+from fairopt.solvers.backend import NO_LIMIT, Deadline
 from fairopt.solvers.compiled import Steps
 from fairopt.solvers.equilibrium.equations import Structure
 from fairopt.solvers.equilibrium.layout import Layout, State
@@ -31,8 +31,6 @@ from fairopt.solvers.equilibrium.settings import SETTINGS
 from fairopt.solvers.equilibrium.smoothing import approach
 
 __all__ = ["Help", "drifted", "smoothed", "solved_equations"]
-
-_NEVER = Deadline(None)
 
 
 @dataclass(slots=True, eq=False)
@@ -58,7 +56,7 @@ class Help:
 
     layout: Layout
     checks: Steps
-    deadline: Deadline = _NEVER
+    deadline: Deadline = NO_LIMIT
     begins: float = field(init=False)
     equations: int = 0
     interior: int = 2 * SETTINGS.every
@@ -119,7 +117,7 @@ class Help:
         return None if x is None or self.layout.violation(self.layout.by_pair(x), self.checks) > most else x
 
 
-def solved_equations(layout: Layout, state: State, change: float, deadline: Deadline = _NEVER) -> Iterator[FloatArray]:
+def solved_equations(layout: Layout, state: State, change: float, deadline: Deadline = NO_LIMIT) -> Iterator[FloatArray]:
     """Yield the solutions of the equations of the present active sets, one for each choice of empty pairs, by pair of the program."""
     some = int((state.x > NOTHING * layout.largest).sum())
     if some > max(SETTINGS.few_pairs, np.count_nonzero(state.total) + np.isfinite(state.level).sum()) and change > SETTINGS.close:
