@@ -134,6 +134,16 @@ def test_own_tasks_are_part_of_a_contradiction() -> None:
         fo.solve(lab.replace(rules=["x[c] == 4"]), "efficiency")
 
 
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize(("rule", "tasks", "limit"), [("x[a] >= 3", 2, "tasks of a"), ("x[a] >= 5", 9, "gpu @ pool")])
+def test_no_allocation_has_a_floor_above_its_cap_or_its_servers(rule: str, tasks: int, limit: str, exact: bool) -> None:
+    """The first engine, whose path ends without an answer, does not say so; another one does."""
+    lab = fo.Instance([[4]], [[1], [1]], users=["a", "b"], servers=["pool"], resources=["gpu"], tasks={"a": tasks}, rules=[rule])
+    with pytest.raises(fo.NoSolution, match="no allocation obeys the rules") as caught:
+        fo.solve(lab, "proportional", exact=exact)
+    assert f'the rule "{rule}" and {limit}' in str(caught.value)
+
+
 RULED = fo.Instance([[4, 4]], [[1, 1], [1, 2]], users=["a", "b"], servers=["s"], rules=["x[a] >= 2 * x[b]"])
 
 
