@@ -98,12 +98,22 @@ def test_decimals_that_are_proportional_in_floats_alone() -> None:
 
 
 @pytest.mark.parametrize("users", [3, 20])
-def test_many_users_that_differ_by_a_hair_are_solved_or_refused(users: int) -> None:
-    """Of many pairs too few sets are tried: what is returned is proved, and what is not found is said."""
-    rng, found, number = np.random.default_rng(0), 0, 4
-    for _ in range(number):
+def test_one_of_many_users_differs_by_a_hair(users: int) -> None:
+    """The sets with fewer holders and limits, which are tried of few pairs alone, are not needed."""
+    rng = np.random.default_rng(0)
+    for _ in range(4):
         demands = [[Fraction(int(v)) for v in row] for row in rng.integers(1, 3, (users, 2))]
         demands[-1] = [value + int(rng.integers(-2, 3)) * HAIR for value in demands[0]]
+        answer = solve(Instance(rng.integers(1, 5, (2, 2)).tolist(), demands), "psdsf", sharing="tdm", exact=True)
+        assert answer.certificate.exact
+
+
+def test_many_users_that_all_differ_by_a_hair_are_solved_or_refused() -> None:
+    """Of many pairs too few sets are tried: what is returned is proved, and what is not found is said. Two of six are found."""
+    found = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        demands = [[int(v) + int(rng.integers(-2, 3)) * HAIR for v in row] for row in rng.integers(1, 3, (20, 2))]
         try:
             answer = solve(Instance(rng.integers(1, 5, (2, 2)).tolist(), demands), "psdsf", sharing="tdm", exact=True)
         except fo.NoSolution as refused:
@@ -111,7 +121,7 @@ def test_many_users_that_differ_by_a_hair_are_solved_or_refused(users: int) -> N
         else:
             assert answer.certificate.exact
             found += 1
-    assert found == number or users > 3
+    assert found >= 1
 
 
 def test_far_from_an_equilibrium_there_is_none() -> None:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import fairopt as fo
+from fairopt.certificate import certify
 from fairopt.instance import FloatArray
-from fairopt.program import Leximin, Stage
+from fairopt.program import Leximin, Program, Solution, Stage
 from fairopt.solvers.leximin.levels import Course, Proof
 from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.levels import CappedLevels, Caps, Tried
@@ -65,19 +66,49 @@ def test_nobody_is_settled_at_a_cap_above_the_level() -> None:
     assert (step.t, step.at_cap.size) == (0.4, 0)
 
 
-def test_prices_alone_stop_a_user_who_has_more_than_its_free_pairs_give() -> None:
-    """One job at a time on a fast server that has a price, and on a slow one that has none: half of each is more than the slow one gives.
+def stage_at_cap(instance: fo.Instance, x: list[float], prices: list[float]) -> tuple[Program, Solution, Stage, Stage]:
+    """Return a program, its answer and the prices that stop the second of two users, and the stage that the caps give to the first."""
+    program, answer = fo.formulate(instance, "drfh"), Solution(np.array(x))
+    levels, number = program.per_user(answer.x * program.worth), len(program.limits)
+    second = Stage(float(levels[1]), np.array([1]), np.pad(np.array(prices, float), (0, number - len(prices))))
+    assert second.prices is not None
+    caps = Caps.of(LevelProblem.of(program, program.goal_as(Leximin))).lowered(
+        program, np.array([True, False]), second.prices, second.value
+    )
+    (first,) = caps.stages(np.array([0]))
+    assert first.value == pytest.approx(levels[0], rel=1e-12)
+    return program, answer, first, second
 
-    With just what the slow one gives, its limit on parallelism has a price too.
+
+def worst(program: Program, answer: Solution, *stages: Stage) -> float:
+    """Return the largest residual of an answer with these stages."""
+    return certify(program, replace(answer, stages=stages)).worst
+
+
+def test_prices_of_a_level_stop_a_user_who_has_more_than_its_free_pairs_give() -> None:
+    """One job at a time on servers of rates 4, 2 and 1, of which the other user has no use for the last: both have 2.8 tasks.
+
+    The prices 4, 1 and 0, and 2 of the limit on parallelism, stop both. A price of 1 of that limit would make the last server the cheapest.
     """
-    program = fo.formulate(fo.Instance([[1], [1]], [[1]], rates=[[2, 1]], parallelism=[1]), "drfh")
-    problem = LevelProblem.of(program, program.goal_as(Leximin))
-    fast = program.pair_servers == 0
-    slow, most = (float(problem.own.caps(free)[0][0]) for free in (~fast, fast))
-    prices = np.where(program.limits.of_servers & (program.limits.matrix @ fast > 0), 1.0, 0.0)
-    for t, priced in (((slow + most) / 2, 1), (slow, 2)):
-        caps = Caps.of(problem).lowered(program, np.ones(1, bool), prices, t)
-        (stage,) = caps.stages(np.array([0]))
-        assert stage.value == caps.level[0] == t
-        assert stage.prices is not None
-        assert np.count_nonzero(stage.prices) == priced
+    instance = fo.Instance(
+        [[1], [1], [4]], [[1], [1]], rates=[[4, 2, 1], [4, 1, 1]], eligibility=[[1, 1, 1], [1, 1, 0]], parallelism=[1, np.inf]
+    )
+    program, answer, first, second = stage_at_cap(instance, [1.6, 1.2, 0.0, 2.4, 0.4], [4, 1, 0, 2])
+    assert program.limit_name(3) == "servers of user-1"
+    assert first.prices is not None
+    np.testing.assert_array_equal(first.prices, [4, 1, 0, 2])
+    assert worst(program, answer, second, first) <= 1e-12
+    assert worst(program, answer, second, replace(first, prices=np.array([4.0, 1.0, 0.0, 1.0]))) > 0.1
+
+
+def test_a_price_of_its_own_limit_stops_a_user_who_has_what_its_free_pairs_give() -> None:
+    """One job at a time on a server of rate 2, which the other user has as a whole at half the level, and on one of rate 1: one task."""
+    instance = fo.Instance(
+        [[1], [1]], [[1], [1]], rates=[[2, 1], [1, 1]], eligibility=[[1, 1], [1, 0]], parallelism=[1, np.inf], weights=[1, 2]
+    )
+    program, answer, first, second = stage_at_cap(instance, [0.0, 1.0, 1.0], [1, 0, 0])
+    assert program.limit_name(2) == "servers of user-1"
+    assert first.prices is not None
+    np.testing.assert_array_equal(first.prices, [1, 0, 1])
+    assert worst(program, answer, second, first) <= 1e-12
+    assert worst(program, answer, second, replace(first, prices=second.prices)) > 0.1
