@@ -132,9 +132,10 @@ class Path:
         return self._nearer(point, after) if limited else after
 
     def _nearer(self, point: Point, after: Point) -> Point:
-        """Return what is so far on the way to the next point that demands do not leave utilities: the first of halves of the way.
+        """Return the first of the points after 1, 1/2, 1/4, ... of the step at which demands have not left utilities.
 
-        Half of a utility means 2^beta times the marginal utility, and kappa follows.
+        After ``halvings`` the last one is returned, unchecked. Each is measured at its own kappa: half of a utility means 2^beta times the
+        marginal utility, and kappa follows.
         """
         worths, before = self.worths, self.worths.log_kappa
         most = max(ALPHA_FAIR.off_after_step, ALPHA_FAIR.farther_after_step * self.missed(point))

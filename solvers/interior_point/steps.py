@@ -242,7 +242,9 @@ class _WithTotal:
         self._along = system.step(pushed, Residuals(no_limit, no_row, no_pair, 0.0), STEPS.refinements)
         self._pivot = 1 - self._pulled(self._along[0])
         if self._pivot == 0:
-            raise np.linalg.LinAlgError("no step changes kappa and what utilities imply by the same")
+            raise np.linalg.LinAlgError(
+                "the equation of kappa is singular: kappa and the value that utilities imply for it change by the same amount"
+            )
 
     def step(self, products: Any, residuals: Residuals, refinements: int = 2) -> tuple[Any, Any, float]:
         """Return the changes of the primal values, of the dual ones, and of log kappa, by ``longest_of_kappa`` at most."""

@@ -6,17 +6,17 @@ simplex method finds some vertex with all prices above 0. For jobs that run on o
 users of the level pay. The proof of the level multiplies the rounding of the answer by this factor, and the proofs of the levels above
 multiply the rounding of this one. The least prices spend at most 20 times what is paid on most levels, and prove the same answer.
 
-Let x be the answer, s its levels, and R the users who rise to the level t. In parts of what the users of the level pay,
+Let x be the answer, and t the level. In parts of what the users of the level pay,
 
     minimise    sum over limits of |p| b
     subject to  A'p = q u / phi on used pairs,    A'p >= q u / phi on other open pairs,
-                sum over the users of the level of q t = 1,    q[n] t >= a part of what n pays now,    q = 0 above t,
+                sum over the users of the level of q t = 1,    q[n] t >= a part of what n pays now,    q[n] = 0 for users who rise above t,
                 p = 0 on limits that are not full,    p >= 0 but on those that a lower level fills,    q >= 0 but for users settled below.
 
 Levels are taken from the lowest: the new prices say what is closed, full and settled for those above. Pairs that are closed have no row.
-What these cost too little is charged for, but far less than prices are that make them dear: those leave other pairs worth exactly what they
-cost, which stay open, and levels above need 10^11 times what is paid, or have no prices at all. A program without a solution says that the
-levels are wrong. The certificate decides whether the answer is better.
+The certificate charges a level for what its closed pairs cost too little. Rows for them would raise the prices by far more than that.
+They would also leave other pairs worth exactly what they cost; these stay open, and levels above then need prices of 10^11 times what is
+paid, or have none. A program without a solution says that the levels are wrong. The certificate decides whether the answer is better.
 
 *Own limits.* Users who are stopped by limits of their own alone need no program: no prices spend less than what is paid.
 """

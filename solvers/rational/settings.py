@@ -32,9 +32,9 @@ class Settings(NamedTuple):
 
     # Equilibria (equilibrium).
     tolerances_of_equilibria: tuple[float, ...] = (1e-9, 1e-7, 1e-11, 1e-5)
-    most_trials: int = 400
-    few_pairs: int = 16  # up to which fewer holders and limits are tried as well,
-    most_trials_of_few: int = 3000  # a second or two
+    most_trials: int = 400  # sets of holders and limits that are solved, at most
+    few_pairs: int = 16  # up to which sets with fewer holders and fewer limits are tried as well
+    most_trials_of_few: int = 3000  # such sets that are solved, at most
     close: float = 1e-6  # shares that differ by a smaller part may be equal
     rounds_of_equilibria: int = 40  # of leaving out pairs that turned negative
 

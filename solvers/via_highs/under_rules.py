@@ -2,7 +2,7 @@
 
 The feasible points are convex, so that some point gives something to all of these users together. In units of what each could have without
 rules, t[n] <= 1 of each is at most what it has: maximise the sum of t. Who has t > 0 can have something. The sum is maximised again for the
-others alone, who may have had less than a solver tells from 0, until it is 0. At first t is at most a part of an even share: mostly all
+others alone, who may have had less than a solver tells from 0, until it is 0. At first t is at most a part of an even share: nearly all
 have that, and HiGHS finds it in a thirtieth of the time.
 
 >>> import fairopt as fo
