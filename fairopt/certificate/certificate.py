@@ -22,7 +22,8 @@ magnitude, and the sum does not show a user with a tiny weight that lacks most o
 
 All of these are differences of the goal. ``distance`` bounds the distance of each user's utility from its optimum, by the gap and the
 curvature of the goal (``fairopt.certificate.distance``). Where that proves little, ``doubt`` estimates the distance: what some users pay
-may be smaller than the rounding of what others pay (``fairopt.certificate.hidden_prices``). Under rules, ``doubt`` is 0: nothing is known.
+may be smaller than the rounding of what others pay (``fairopt.certificate.hidden_prices``). Under rules of several users, ``doubt`` is 0:
+nothing is known.
 
 *Trade-off*, (1 - e) log M(U) + e log sum U: the same, with the gradient phi[n] U[n]^-beta + kappa, where kappa = e / (1 - e) * sum phi[n]
 U[n]^(1-beta) / sum U[n] is computed from the answer. The goal g is concave, so g(U') - g(U) is at most the gradient times U' - U. The
@@ -119,7 +120,8 @@ class Certificate(ShowsItself):
         Optimality is the gap that branch and cut reports; it is not recomputed.
     doubt : float
         Alpha-fair goals and trade-offs: an estimate of the largest part by which what a user has may differ from its optimum although all
-        conditions of optimality hold to rounding. ``worst`` does not include it. 0 under rules, where nothing is estimated.
+        conditions of optimality hold to rounding. ``worst`` does not include it. It is 0 under rules of several users, where nothing is
+        estimated.
 
     >>> Certificate(1e-16, 2e-12, 3e-11).worst
     3e-11
@@ -254,7 +256,7 @@ def certify(program: Program, solution: Solution) -> Certificate:
         return Certificate(max(feasibility, fractional), gap, 0.0, whole_tasks=True, reported_gap=True)
     optimality, fairness, distance = _residuals(program.goal, program, solution, feasibility)
     reported = program.goal.feature is Feature.DISJUNCTIVE
-    doubt = hidden_part(program, solution.x, solution.prices) if program.goal.has_gradient and program.down_closed else 0.0
+    doubt = hidden_part(program, solution.x, solution.prices) if program.goal.has_gradient else 0.0
     return Certificate(feasibility, optimality, fairness, distance=distance, reported_gap=reported, doubt=doubt)
 
 

@@ -24,17 +24,24 @@ rounding. All conditions then hold for any division of a server among such users
 is 1 / (beta (1 - kappa / worth)), says that rounding may change it, the equations estimate how far, and the larger figure counts.
 
 The price of a user's own limit on tasks does not help it to choose if its tasks are worth the same on all servers. It is left out of e.
+
+*Rules.* Where the rules only ask for least tasks of users (`fairopt.program.own_floors`), prices of servers are those of a program without
+these rules, in which who has no more than the least cannot have more either. Under other rules nothing is estimated.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import scipy.sparse as sp
 
 from fairopt.certificate.price_parts import EPSILON
 from fairopt.certificate.price_response import FREE, Doubts, elasticity, response
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import EXACT, NOTHING
-from fairopt.program import AlphaFair, LimitKind, Program, Tradeoff
+from fairopt.program import AlphaFair, LimitKind, Limits, Program, Tradeoff
+from fairopt.program.own_floors import OwnFloors
 
 __all__ = ["hidden_part"]
 
@@ -46,6 +53,8 @@ _LEVELS = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4
 
 def hidden_part(program: Program, x: FloatArray, prices: FloatArray | None) -> float:
     """Return an estimate of the largest part by which what a user has may be wrong; 1 if nothing is known.
+
+    It is 0 under rules of several users, where nothing is estimated.
 
     Parameters
     ----------
@@ -62,6 +71,11 @@ def hidden_part(program: Program, x: FloatArray, prices: FloatArray | None) -> f
     top = float(prices.max(initial=0.0))
     if not 0 < top < np.inf or not x.any():
         return 0.0
+    if not program.down_closed:
+        floors = OwnFloors.of(program)
+        if floors is None:
+            return 0.0
+        program, prices = _without_rules(program, floors, x, prices)
     doubts = _doubts(program, x, prices / top)
     figure = _in_doubt(program, x, doubts)
     enough = EXACT if program.n_pairs <= _FEW else NOTHING
@@ -69,6 +83,20 @@ def hidden_part(program: Program, x: FloatArray, prices: FloatArray | None) -> f
         figure = min(figure, response(program, goal, x, doubts))
     most = float(elasticity(goal, program.per_user(program.utilities * x)).max())
     return figure if most <= FREE else max(figure, response(program, goal, x, doubts, most))
+
+
+def _without_rules(program: Program, floors: OwnFloors, x: FloatArray, prices: FloatArray) -> tuple[Program, FloatArray]:
+    """Return a program without rules, and its prices.
+
+    Where a rule has a price, and its user has no more than the least tasks, these are a limit on its tasks, at the price of the rule.
+    """
+    limits, level = program.limits, program.per_user(program.utilities * x)
+    least = (floors.row >= 0) & (prices[floors.row] > 0) & (level <= floors.least * (1 + _NEAR))
+    at_least, row = np.flatnonzero(least), floors.row[least]
+    as_tasks = Limits.of(LimitKind.TASKS, sp.csr_array(-limits.matrix[row]), -limits.bounds[row], at_least)
+    kept = limits.kinds != LimitKind.RULE
+    without = replace(program, limits=Limits.stack([limits.select(kept), as_tasks]))
+    return without, np.concatenate([prices[kept], prices[row]])
 
 
 def _doubts(program: Program, x: FloatArray, prices: FloatArray) -> Doubts:

@@ -76,6 +76,36 @@ def test_two_answers_that_satisfy_all_conditions_to_rounding(alpha: float) -> No
     assert certificate.worst < 1e-12  # nothing else sees it
 
 
+@pytest.mark.parametrize("alpha", [10.0, 20.0])
+def test_least_tasks_that_nobody_lacks_hide_nothing(alpha: float) -> None:
+    """A rule that every answer obeys by far: the doubt is that without the rule. Once, a rule of any kind made it 0."""
+    ruled = beside(alpha).with_rule("many", {("user-3", "server-1"): 1}, ">=", 2)
+    wrong = at(beside(alpha), 1.5)
+    assert wrong.prices is not None
+    certificate = certify(ruled, Solution(wrong.x, prices=np.append(wrong.prices, 0.0)))
+    assert certificate.doubt == certify(beside(alpha), wrong).doubt > 1e-5
+    assert certificate.worst < 1e-12
+
+
+def test_who_has_the_least_tasks_still_chooses_where() -> None:
+    """User 1 has to have 5 tasks, and user 2 gets 3. The costs of user 1 do not tell how much memory of server 1 it leaves to user 3."""
+    alpha, first = 10.0, 1.5
+    ruled = beside(alpha).with_rule("least", {("user-1", "server-1"): 1, ("user-1", "server-2"): 1}, ">=", 5)
+    x = np.array([first, 5 - first, 3 - first, first, 100 - first, 195 + first])
+    prices = np.array([3.0**-alpha, x[4] ** -alpha, 3.0**-alpha, x[5] ** -alpha, 3.0**-alpha - 5.0**-alpha])
+    certificate = certify(ruled, Solution(x, prices=prices))
+    assert certificate.doubt > 1e-5
+    assert certificate.worst < 1e-12
+
+
+def test_rules_of_several_users_are_not_judged() -> None:
+    """What such a rule hides is not known."""
+    program, wrong = beside(10.0), at(beside(10.0), 1.5)
+    assert wrong.prices is not None
+    ruled = program.with_rule("both", {("user-1", "server-1"): 1, ("user-2", "server-1"): 1}, ">=", 1)
+    assert hidden_part(ruled, wrong.x, np.append(wrong.prices, 0.0)) == 0.0
+
+
 @pytest.mark.parametrize("alpha", [10.0, 20.0, 50.0])
 @pytest.mark.parametrize("memory", [100.0, 1000.0])
 def test_fractions_find_what_floats_hide(alpha: float, memory: float) -> None:
