@@ -8,8 +8,11 @@ import scipy.sparse as sp
 from fairopt.instance import FloatArray, IntArray, safe_ratio
 from fairopt.instance.tolerances import NOTHING, TINY
 from fairopt.program import AlphaFair, Disjunctive, Equilibrium, LimitKind, Limits, Program, Tradeoff
+from fairopt.program.own_floors import of_one_user
 
 __all__ = ["bottleneck_violation", "clause_violation", "kkt_violation", "room_left", "ruled_violation"]
+
+_PAYS = 1e-6  # part of its worth that a user pays for a limit whose price it vouches for: an error of `CERTIFIED` is 1% of it
 
 
 def bottleneck_violation(program: Program, goal: Equilibrium, x: FloatArray) -> float:
@@ -97,11 +100,13 @@ def ruled_violation(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray,
         w.x' <= p.b + sum of max(0, w - c) largest,      p.b - w.x = p.(b - Ax) + sum of (c - w) x.
 
     The gap is the sum of these terms >= 0, relative to the worth of all. A user violates the conditions by 1 - c/w of a pair, and by
-    what it has on pairs that cost more than they are worth, relative to its worth.
+    (c - w) x and what it pays for limits that are not full, relative to its worth w x.
 
-    A rule that asks for least tasks of one user lowers their cost by its price q. With it, the user violates the conditions as it would
-    without the rule if they were worth w + q, and by what q is of tasks beyond the least: x is optimal for w if and only if it is for any
-    larger w up to w + q, with a smaller price of the rule. w alone may be a part of the cost that rounding hides.
+    Let rules ask for the least utility f[n] of a user n, at the price q >= 0 (per unit of utility; `fairopt.program.own_floors`), and let
+    s be the cost at the prices of all other limits: c = s - q. Where U[n] = f[n], the conditions w = s - q for (w, q) and w' = s - q' for
+    (w', q') with w' + q' = w + q are the same for w <= w' <= w + q: f[n] is optimal for all of these worths. w alone may be a part of s that
+    rounding hides, so the violations of n are relative to `_worth_with_floor`. Where U[n] > f[n], n pays q (U[n] - f[n]) for a rule that is
+    not full.
     """
     limits, users, largest = program.limits, program.pair_users, program.largest()
     level, open_to = program.per_user(program.utilities * x), largest > 0
@@ -119,24 +124,55 @@ def ruled_violation(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray,
     short, dear = np.where(open_to, np.maximum(worth - cost, 0.0), 0.0), np.maximum(cost - worth, 0.0) * x
     idle = float(prices @ np.maximum(limits.bounds - limits.used(x), 0.0))
     gap = (idle + float(dear.sum()) + float(short @ np.where(open_to, largest, 0.0))) / earned
-    added, beyond = _by_own_floors(program, x, prices)
-    own = float(safe_ratio(program.per_user(dear) + beyond, program.per_user((worth + added) * x)).max(initial=0.0))
-    return gap, max(own, float(safe_ratio(short, worth + added).max(initial=0.0)))
+    wasted = program.per_user(dear + _idle_spending(limits, x, prices))
+    counted = _worth_with_floor(program, x, prices, worth)
+    own = float(safe_ratio(wasted, counted * level).max(initial=0.0))
+    own = max(own, float(safe_ratio(short, counted[users] * program.utilities).max(initial=0.0)))
+    return gap, max(own, _wasted_spending(program, x, prices))
 
 
-def _by_own_floors(program: Program, x: FloatArray, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return what rules that ask for least tasks of one user take off the cost of a pair, (pairs,), and of what it has beyond, (users,)."""
-    limits, added, beyond = program.limits, np.zeros(program.n_pairs), np.zeros(len(program.users))
-    rules = np.flatnonzero((limits.kinds == LimitKind.RULE) & (limits.bounds < 0) & (prices > 0))
-    free = np.maximum(limits.bounds - limits.used(x), 0.0)
-    for row in rules.tolist():
-        entries = slice(limits.matrix.indptr[row], limits.matrix.indptr[row + 1])
-        pairs, values = limits.matrix.indices[entries], limits.matrix.data[entries]
-        user = program.pair_users[pairs[:1]]
-        if (values < 0).all() and (program.pair_users[pairs] == user).all():
-            added[pairs] -= values * prices[row]
-            beyond[user] += free[row] * prices[row]
-    return added, beyond
+def _idle_spending(limits: Limits, x: FloatArray, prices: FloatArray) -> FloatArray:
+    """Return what each pair pays, or is paid, for the parts of limits that are not full, (pairs,).
+
+    A limit that tasks take nothing of, or more than it is large, is as large as the sum of what they add to it and take off.
+    """
+    entries = abs(limits.matrix)
+    size = np.maximum(np.abs(limits.bounds), np.asarray(entries @ x))
+    part = np.divide(np.maximum(limits.bounds - limits.used(x), 0.0), size, out=np.zeros_like(size), where=size > 0)
+    return np.asarray(entries.T @ (prices * part)) * x
+
+
+def _worth_with_floor(program: Program, x: FloatArray, prices: FloatArray, worth: FloatArray) -> FloatArray:
+    """Return what a unit of utility counts as in the violations of a user, (users,): max(w, min(w + q, m)).
+
+    q is the price of rules that ask for a least utility, m the least cost of a unit of utility over the open pairs of the user, at prices
+    that have a reason beside q:
+
+    * of limits of which a user takes part whose payments rules do not lower by more than its worth: it would not pay a price without one;
+    * of limits of single pairs. If such a price is high, the limit is full, and says what the pair has.
+
+    Other limits, as on the tasks of the user, may have any price if q is as much larger. They do not count.
+    """
+    limits, users, open_to = program.limits, program.pair_users, program.largest() > 0
+    number, matrix = len(program.users), limits.matrix
+    q, others = np.zeros(number), prices.copy()
+    for row in np.flatnonzero((limits.kinds == LimitKind.RULE) & (limits.bounds < 0) & (prices > 0)).tolist():
+        user, unit = of_one_user(program, row)
+        if user >= 0:
+            q[user] += prices[row] / unit
+            others[row] = 0.0
+    of_entries = np.repeat(np.arange(len(limits)), np.diff(matrix.indptr))
+    spent = matrix.data * prices[of_entries] * x[matrix.indices]
+    payer = users[matrix.indices]
+    earned = program.per_user(worth * x)
+    lowered = np.bincount(payer, np.maximum(-spent, 0.0), minlength=number)
+    pays = (lowered <= earned)[payer] & (spent >= _PAYS * earned[payer])
+    counts = np.diff(matrix.indptr) == 1
+    counts[of_entries[pays]] = True
+    cost = np.asarray(limits.transposed @ np.where(counts, others, 0.0))
+    least = program.cheapest(np.where(open_to, cost / program.utilities, np.inf))
+    of_unit = program.cheapest(np.where(open_to, worth / program.utilities, np.inf))
+    return np.maximum(of_unit, np.minimum(of_unit + q, least))
 
 
 def _wasted_spending(program: Program, x: FloatArray, prices: FloatArray) -> float:

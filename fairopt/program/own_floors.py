@@ -18,7 +18,7 @@ from fairopt.program.limits import LimitKind
 if TYPE_CHECKING:
     from fairopt.program.program import Program
 
-__all__ = ["OwnFloors"]
+__all__ = ["OwnFloors", "of_one_user"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,21 +50,34 @@ class OwnFloors:
         """
         limits, users = program.limits, len(program.users)
         row, least = np.full(users, -1), np.zeros(users)
-        open_to = program.largest() > 0
-        columns = np.bincount(program.pair_users[open_to], minlength=users)
         for k in np.flatnonzero(limits.kinds == LimitKind.RULE).tolist():
             entries = slice(limits.matrix.indptr[k], limits.matrix.indptr[k + 1])
-            pairs, values, bound = limits.matrix.indices[entries], -limits.matrix.data[entries], -limits.bounds[k]
-            if not pairs.size or (values < 0).any():
+            if entries.start == entries.stop or (limits.matrix.data[entries] > 0).any():
                 return None
+            bound = -limits.bounds[k]
             if bound <= 0:
                 continue  # every x >= 0 obeys it
-            user = program.pair_users[pairs[0]]
-            if (program.pair_users[pairs] != user).any() or open_to[pairs].sum() < columns[user] or not columns[user]:
+            user, unit = of_one_user(program, k)
+            if user < 0:
                 return None
-            worth = program.utilities[pairs] / values
-            if worth.max() > worth.min() * (1 + ROUNDING):
-                return None
-            if bound * worth.max() > least[user]:
-                row[user], least[user] = k, bound * worth.max()
+            if bound * unit > least[user]:
+                row[user], least[user] = k, bound * unit
         return cls(row, least)
+
+
+def of_one_user(program: Program, row: int) -> tuple[int, float]:
+    """Return the user n whose utility a limit bounds, and by how much one unit of the limit changes it; (-1, 0.0) if it says something else.
+
+    The limit has entries a[n,i] of one sign on all servers on which n can run tasks, in one ratio to what a task is worth, and no others.
+    """
+    limits, open_to = program.limits, program.largest() > 0
+    entries = slice(limits.matrix.indptr[row], limits.matrix.indptr[row + 1])
+    pairs, values = limits.matrix.indices[entries], limits.matrix.data[entries]
+    of_pairs = program.pair_users[pairs]
+    if not pairs.size or (of_pairs != of_pairs[0]).any() or (np.sign(values) != np.sign(values[0])).any():
+        return -1, 0.0
+    mine = open_to[program.pair_users == of_pairs[0]].sum()
+    worth = program.utilities[pairs] / np.abs(values)
+    if not mine or open_to[pairs].sum() < mine or worth.max() > worth.min() * (1 + ROUNDING):
+        return -1, 0.0
+    return int(of_pairs[0]), float(worth.max())

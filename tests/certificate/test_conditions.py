@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import fairopt as fo
+from fairopt.certificate import certify
 from fairopt.certificate.conditions import ruled_violation
-from fairopt.program import AlphaFair
+from fairopt.program import AlphaFair, Solution
 
 # a has to have 6 tasks, and with so small a weight it wants no more; b has what is left, 3 tasks on each server.
 TWO = fo.Instance([[12], [6]], [[1], [2]], weights=[1e-20, 1], users=["a", "b"], servers=["s", "t"], rules=["x[a] >= 6"])
@@ -40,3 +41,61 @@ def test_tasks_on_the_dearer_server() -> None:
 def test_more_than_the_least(more: float) -> None:
     """A rule has no price where its user has more than it asks for."""
     assert violation(TASKS + np.array([more, 0.0, -more / 2, 0.0]), [0.5, 0.5, 0.5]) >= more / 12
+
+
+# The weights of three users. c has a server of its own that is worth much: the gap of the total does not see what b lacks.
+WEIGHTS = [1e-14, 1e-10, 1.0]
+
+
+def worst(pool: fo.Instance, tasks: list[float], prices: list[float]) -> float:
+    """Return the largest residual of an answer of proportional fairness."""
+    return certify(fo.formulate(pool, "proportional"), Solution(np.array(tasks), prices=np.array(prices))).worst
+
+
+def test_a_rule_on_one_server_does_not_hide_waste_on_another() -> None:
+    """a has to have a task on s, which c wants as well; it takes half of t from b, where it wants next to nothing."""
+    servers = [[2], [1]]
+    pool = fo.Instance(servers, [[1]] * 3, weights=WEIGHTS, users=["a", "b", "c"], servers=["s", "t"], eligibility=[[1, 1], [0, 1], [1, 0]])
+    pool = pool.replace(rules=["x[a, s] >= 1"])
+    assert worst(pool, [1.0, 0.5, 0.5, 1.0], [1.0, 2e-10, 1.0]) >= 1.0
+    for values in ("2 * x[a, s] + x[a, t] >= 2", "x[a, s] + x[a, t] / 1000 >= 1"):  # not in the ratio of utilities
+        assert worst(pool.replace(rules=[values]), [1.0, 0.5, 0.5, 1.0], [1.0, 2e-10, 0.5]) >= 1.0
+    seen = pool.replace(weights=[1e-5, 1e-5, 1])  # with weights that rounding does not hide
+    assert worst(seen, [1.0, 0.5, 0.5, 1.0], [1.0, 2e-5, 1 - 1e-5 / 1.5]) >= 0.1
+    assert worst(seen, [1.0, 0.0, 1.0, 1.0], [1.0, 1e-5, 1 - 1e-5]) <= 1e-10
+
+
+FORCED = fo.Instance(
+    [[2], [2], [1]], [[1]] * 3, weights=WEIGHTS, users=["a", "b", "c"], servers=["s", "t", "u"], eligibility=[[1, 1, 0], [0, 1, 0], [0, 0, 1]]
+)
+
+
+@pytest.mark.parametrize(
+    "pool",
+    [FORCED.replace(rules=["x[a] == 1"]), FORCED.replace(rules=["x[a] >= 1"], tasks=[1, np.inf, np.inf])],
+    ids=["an equation", "as many tasks"],
+)
+def test_a_floor_that_is_a_cap_has_any_price(pool: fo.Instance) -> None:
+    """a has one task, nobody else wants s, and a has it on t, where b lacks it. The prices of the floor and the cap hide what t costs."""
+    lower = fo.formulate(pool, "proportional").limits.bounds < 0
+    for price in (0.0, 1e-2, 1e2, 1e10):
+        assert worst(pool, [0.0, 1.0, 1.0, 1.0], [0.0, 1e-10, 1.0, price, price]) >= 0.5
+    own = np.where(lower[3:], 0.0, 1e-14).tolist()
+    assert worst(pool, [1.0, 0.0, 2.0, 1.0], [0.0, 0.5e-10, 1.0, *own]) <= 1e-14
+
+
+def test_a_server_that_is_idle() -> None:
+    """a has more than its least. b has half of t, whose other half is idle, at the price that makes b content."""
+    pool = fo.Instance([[2], [1], [1]], [[1]] * 3, weights=[1, 1e-10, 1], users=["a", "b", "c"], servers=["s", "t", "u"], eligibility=np.eye(3))
+    pool = pool.replace(rules=["x[a] >= 1"])
+    assert worst(pool, [2.0, 0.5, 1.0], [0.5, 2e-10, 1.0, 0.0]) == pytest.approx(0.5)
+    assert worst(pool, [2.0, 1.0, 1.0], [0.5, 1e-10, 1.0, 0.0]) <= 1e-14
+
+
+def test_tasks_that_a_cap_pays_for() -> None:
+    """a runs all its tasks, and these are worth much: where it runs them, other users pay."""
+    pool = FORCED.replace(weights=[1.0, 1e-10, 1e-10], tasks=[1, np.inf, np.inf], rules=["x[c] >= 0.5"])
+    kinds = fo.formulate(pool, "proportional").limits.kinds
+    assert len(kinds) == 5
+    assert worst(pool, [0.0, 1.0, 1.0, 1.0], [0.0, 1e-10, 1e-10, 1.0, 0.0]) >= 0.1
+    assert worst(pool, [1.0, 0.0, 2.0, 1.0], [0.0, 0.5e-10, 1e-10, 1.0, 0.0]) <= 1e-14
