@@ -20,6 +20,9 @@ magnitude, and the sum does not show a user with a tiny weight that lacks most o
   price of the tasks of such a user can be so large that its other spending is lost to rounding, although it takes servers from others.
   Only users whose tasks have the same worth on all servers are checked.
 
+Under rules, an optimum may leave room: the price of a limit that is not full counts as less instead (`ruled_violation` in
+``fairopt.certificate.conditions``).
+
 All of these are differences of the goal. ``distance`` bounds the distance of each user's utility from its optimum, by the gap and the
 curvature of the goal (``fairopt.certificate.distance``). Where that proves little, ``doubt`` estimates the distance: what some users pay
 may be smaller than the rounding of what others pay (``fairopt.certificate.hidden_prices``). Under rules of several users, ``doubt`` is 0:

@@ -12,7 +12,7 @@ from fairopt.program.own_floors import of_one_user
 
 __all__ = ["bottleneck_violation", "clause_violation", "kkt_violation", "room_left", "ruled_violation"]
 
-_PAYS = 1e-6  # part of its worth that a user pays for a limit whose price it vouches for: an error of `CERTIFIED` is 1% of it
+_PAYS = 1e-6  # part of its worth that a user pays for a limit, such that its conditions, to `CERTIFIED`, bound the price to 1%
 
 
 def bottleneck_violation(program: Program, goal: Equilibrium, x: FloatArray) -> float:
@@ -99,14 +99,16 @@ def ruled_violation(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray,
 
         w.x' <= p.b + sum of max(0, w - c) largest,      p.b - w.x = p.(b - Ax) + sum of (c - w) x.
 
-    The gap is the sum of these terms >= 0, relative to the worth of all. A user violates the conditions by 1 - c/w of a pair, and by
-    (c - w) x and what it pays for limits that are not full, relative to its worth w x.
+    The gap is the sum of these terms >= 0, relative to the worth of all. Let i be the part of c that pays for parts of limits that are not
+    full (`_idle_cost`). A pair violates the conditions by (w - (c - i)) / w, a user by the sum of max(0, c - w) x + i x over its pairs,
+    relative to its worth w x.
 
-    Let rules ask for the least utility f[n] of a user n, at the price q >= 0 (per unit of utility; `fairopt.program.own_floors`), and let
-    s be the cost at the prices of all other limits: c = s - q. Where U[n] = f[n], the conditions w = s - q for (w, q) and w' = s - q' for
-    (w', q') with w' + q' = w + q are the same for w <= w' <= w + q: f[n] is optimal for all of these worths. w alone may be a part of s that
-    rounding hides, so the violations of n are relative to `_worth_with_floor`. Where U[n] > f[n], n pays q (U[n] - f[n]) for a rule that is
-    not full.
+    Let rules ask for the least utility f of a user, at the price q >= 0 of a unit (`fairopt.program.own_floors`), and let s be the cost of
+    a unit at the prices of all other limits: c = s - q.
+
+    * Where the utility is f, (w, q) and (w', w + q - w') satisfy the same conditions for w <= w' <= w + q. w may be a part of s that
+      rounding hides, so the violations of the user are relative to `_worth_with_floor` instead of w.
+    * Where the utility is U > f, the violation is q (U - f): it is a part of the sum of i x.
     """
     limits, users, largest = program.limits, program.pair_users, program.largest()
     level, open_to = program.per_user(program.utilities * x), largest > 0
@@ -124,34 +126,37 @@ def ruled_violation(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray,
     short, dear = np.where(open_to, np.maximum(worth - cost, 0.0), 0.0), np.maximum(cost - worth, 0.0) * x
     idle = float(prices @ np.maximum(limits.bounds - limits.used(x), 0.0))
     gap = (idle + float(dear.sum()) + float(short @ np.where(open_to, largest, 0.0))) / earned
-    wasted = program.per_user(dear + _idle_spending(limits, x, prices))
+    idle_cost = _idle_cost(limits, x, prices)
     counted = _worth_with_floor(program, x, prices, worth)
-    own = float(safe_ratio(wasted, counted * level).max(initial=0.0))
+    own = float(safe_ratio(program.per_user(dear + idle_cost * x), counted * level).max(initial=0.0))
+    short = np.where(open_to, np.maximum(worth - cost + idle_cost, 0.0), 0.0)
     own = max(own, float(safe_ratio(short, counted[users] * program.utilities).max(initial=0.0)))
     return gap, max(own, _wasted_spending(program, x, prices))
 
 
-def _idle_spending(limits: Limits, x: FloatArray, prices: FloatArray) -> FloatArray:
-    """Return what each pair pays, or is paid, for the parts of limits that are not full, (pairs,).
+def _idle_cost(limits: Limits, x: FloatArray, prices: FloatArray) -> FloatArray:
+    """Return i, the part of the cost of each pair that pays for parts of limits that are not full, (pairs,).
 
-    A limit that tasks take nothing of, or more than it is large, is as large as the sum of what they add to it and take off.
+    i[p] = sum_j |A[j,p]| price[j] (b[j] - A[j] x) / max(|b[j]|, |A[j]| x). What a rule takes off the cost of a pair counts as well.
     """
     entries = abs(limits.matrix)
     size = np.maximum(np.abs(limits.bounds), np.asarray(entries @ x))
     part = np.divide(np.maximum(limits.bounds - limits.used(x), 0.0), size, out=np.zeros_like(size), where=size > 0)
-    return np.asarray(entries.T @ (prices * part)) * x
+    return np.asarray(entries.T @ (prices * part))
 
 
 def _worth_with_floor(program: Program, x: FloatArray, prices: FloatArray, worth: FloatArray) -> FloatArray:
-    """Return what a unit of utility counts as in the violations of a user, (users,): max(w, min(w + q, m)).
+    """Return max(w, min(w + q, m)) of each user, (users,), to which its violations are relative.
 
-    q is the price of rules that ask for a least utility, m the least cost of a unit of utility over the open pairs of the user, at prices
-    that have a reason beside q:
+    w is the worth of a unit of utility, q the price of the rules that ask for a least utility, and m the least cost of a unit on a server,
+    at the prices of two kinds of limits. In any solution of the conditions, w + q = m if these are the only other limits of the user.
 
-    * of limits of which a user takes part whose payments rules do not lower by more than its worth: it would not pay a price without one;
-    * of limits of single pairs. If such a price is high, the limit is full, and says what the pair has.
+    * Limits for which some user pays a part of its worth, where rules do not take more than its worth off its cost. The conditions of this
+      user bound the price.
+    * Limits of one pair. If the price is high, the limit is full, and x of the pair is given.
 
-    Other limits, as on the tasks of the user, may have any price if q is as much larger. They do not count.
+    A limit on the tasks of the user, and a rule for several users who all have floors, may have any price if q is as much larger. The
+    prices of such limits are not a part of m.
     """
     limits, users, open_to = program.limits, program.pair_users, program.largest() > 0
     number, matrix = len(program.users), limits.matrix
@@ -178,16 +183,20 @@ def _worth_with_floor(program: Program, x: FloatArray, prices: FloatArray, worth
 def _wasted_spending(program: Program, x: FloatArray, prices: FloatArray) -> float:
     """Return what users that run all their tasks spend on servers beyond the cheapest way to run them, relative to the others' spending.
 
-    The price of its limit on tasks may be many orders of magnitude above what such a user pays for servers, so `kkt_violation` does not
-    show on which servers it runs them. Only users whose tasks have the same worth on all servers are checked.
+    The price of a limit on tasks, or of a rule that says the same, may be many orders of magnitude above what the user pays for servers.
+    The violations of its own conditions do not show then on which servers it runs its tasks. Only users whose tasks have the same worth on
+    all servers are checked.
     """
     limits, users, open_to = program.limits, program.pair_users, program.largest() > 0
-    tasks = limits.kinds == LimitKind.TASKS
+    tasks, owner = limits.kinds == LimitKind.TASKS, limits.keys[:, 0].copy()
+    for row in np.flatnonzero(limits.kinds == LimitKind.RULE).tolist():
+        owner[row] = of_one_user(program, row)[0]
+        tasks[row] = owner[row] >= 0
     if not tasks.any():
         return 0.0
     number = len(program.users)
     satisfied = np.zeros(number, bool)
-    satisfied[limits.keys[tasks & (prices > 0), 0]] = True
+    satisfied[owner[tasks & (prices > 0) & (limits.bounds > 0)]] = True
     least, most = program.range_of_utilities(open_to)
     satisfied &= most <= least * (1 + NOTHING)
     cost = np.asarray(limits.transposed @ np.where(tasks, 0.0, prices))

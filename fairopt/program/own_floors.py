@@ -66,9 +66,9 @@ class OwnFloors:
 
 
 def of_one_user(program: Program, row: int) -> tuple[int, float]:
-    """Return the user n whose utility a limit bounds, and by how much one unit of the limit changes it; (-1, 0.0) if it says something else.
+    """Return the user n whose utility a limit bounds, and u[n,i] / |a[n,i]|, the utility of one unit of it; (-1, 0.0) for other limits.
 
-    The limit has entries a[n,i] of one sign on all servers on which n can run tasks, in one ratio to what a task is worth, and no others.
+    The entries a[n,i] have one sign, and one ratio to what a task is worth, on all servers on which n can run tasks. There are no others.
     """
     limits, open_to = program.limits, program.largest() > 0
     entries = slice(limits.matrix.indptr[row], limits.matrix.indptr[row + 1])

@@ -1,9 +1,9 @@
 r"""Least tasks of users as limits on tasks, in the polish of an alpha-fair goal.
 
 A rule may ask for least tasks f of a user n. Let x be optimal, n have f tasks, w[n] be what a task is worth to it, and pi[n] > w[n] the
-least cost of a task on servers: the difference is the price of the rule. The KKT conditions involve only the sum of that price and w[n].
-So x is optimal as well without the rule, where n has a larger weight, at which a task is worth more than pi[n], and f as a limit on its
-tasks. That program has no rules, and the polish makes its answer exact.
+least cost of a task at the prices of servers and of n's parallelism: the difference is the price of the rule. The KKT conditions involve
+only the sum of that price and w[n]. So x is optimal as well without the rule, where n has a larger weight, at which a task is worth more
+than pi[n], and f as a limit on its tasks. That program has no rules, and the polish makes its answer exact.
 
 Which users have f tasks and no more, the prices of an approximate answer show.
 """

@@ -127,7 +127,7 @@ class Path:
             least_gap = max(least_gap, ALPHA_FAIR.aim_of_tradeoff * gap)
         least = least_gap * money / (pairs.n_products - pairs.n_levels)
         of_total = None if worths.log_odds is None else OfTotal(*worths.of_total(v), off_total)
-        demand = Demand(elasticity, off, self._unit, least, worths.stopped(elasticity), of_total)
+        demand = Demand(elasticity, off, self._unit, least, worths.stopped(v, elasticity), of_total)
         after = advance(pairs, point, self._side, None, self._right, 0.0, part_of_the_way(gap), money, demand)
         return self._nearer(point, after) if limited else after
 
@@ -218,7 +218,7 @@ class Path:
         pairs, xp, log_cap = self.pairs, self.pairs.xp, self.worths.log_cap
         own = in_limits = xp.maximum(money, ALPHA_FAIR.poorest * mean)
         if log_cap is not None:
-            stopped, least = self.worths.stopped(self.worths.off(v, m)[1]), ALPHA_FAIR.least_of_limit * mean
+            stopped, least = self.worths.stopped(v, self.worths.off(v, m)[1]), ALPHA_FAIR.least_of_limit * mean
             in_limits = xp.where(stopped, xp.maximum(own, least), own)
         use, parts = pairs.use(x), pairs.use(x / pairs.spread(in_limits))
         of_limits = xp.where(parts > 0, use / xp.where(parts > 0, parts, 1.0), mean)

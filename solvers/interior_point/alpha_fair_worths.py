@@ -1,9 +1,10 @@
 """Marginal utilities, demands and money of the users of an alpha-fair goal, on the path of `fairopt.solvers.interior_point.alpha_fair`.
 
-In the units of `fairopt.solvers.structure.scaling`, a user with the utility v has the marginal utility phi v^-alpha, in a trade-off phi
-v^-alpha + kappa. At a price m of a unit of utility it demands d(m), where these are equal; a limit on tasks caps d at c, and a rule may ask
-for at least f (`fairopt.solvers.interior_point.capped_demand`). Its money is what it pays servers, m v. A user who is stopped by its limit
-pays less than its marginal utility: m is then the least cost of a unit, and the difference is the price of the limit.
+In the units of `fairopt.solvers.structure.scaling`, a user with the utility v has the marginal utility phi v^-alpha. In a trade-off it is
+phi v^-alpha + kappa. At a price m of a unit of utility, a user demands d(m): the utility at which its marginal utility is m. A limit on
+tasks caps d at c, and a rule may ask for at least f (`fairopt.solvers.interior_point.capped_demand`). The money of a user is what it pays
+servers, m v. A user who is stopped by its limit pays less than its marginal utility: m is then the least cost of a unit, and the difference
+is the price of the limit.
 
 kappa is given, or follows from all utilities: then the path has a value of its own for it, and the utilities imply another, until both are
 the same.
@@ -169,9 +170,16 @@ class Worths:
             paid, missing = xp.where(held, cheapest, paid), xp.maximum(missing, xp.where(held, xp.abs(off), off))
         return paid, missing, stopped
 
-    def stopped(self, elasticity: Any) -> Any | None:
-        """Return which users a limit on tasks stops, by the elasticity of their demand, (users,); None if nobody has such a limit."""
-        return None if self.log_cap is None else self.pairs.xp.isfinite(self.log_cap) & (elasticity < 0.5 / self.alpha)
+    def stopped(self, v: Any, elasticity: Any) -> Any | None:
+        """Return which users a limit on tasks stops, (users,); None if nobody has such a limit.
+
+        The elasticity of the demand of a user is low at its cap and at its floor: v is nearer the cap.
+        """
+        if self.log_cap is None:
+            return None
+        xp = self.pairs.xp
+        stopped = xp.isfinite(self.log_cap) & (elasticity < 0.5 / self.alpha)
+        return stopped if self.log_floor is None else stopped & (xp.log(v) - self.log_floor >= self.log_cap - xp.log(v))
 
     def mean_money(self, v: Any, money: Any) -> float:
         """Return the mean of what users pay servers; more than 0 even if all of them are stopped, and nothing has a price."""

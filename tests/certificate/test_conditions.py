@@ -66,7 +66,12 @@ def test_a_rule_on_one_server_does_not_hide_waste_on_another() -> None:
 
 
 FORCED = fo.Instance(
-    [[2], [2], [1]], [[1]] * 3, weights=WEIGHTS, users=["a", "b", "c"], servers=["s", "t", "u"], eligibility=[[1, 1, 0], [0, 1, 0], [0, 0, 1]]
+    [[2], [2], [1]],
+    [[1]] * 3,
+    weights=WEIGHTS,
+    users=["a", "b", "c"],
+    servers=["s", "t", "u"],
+    eligibility=[[1, 1, 0], [0, 1, 0], [0, 0, 1]],
 )
 
 
@@ -86,7 +91,9 @@ def test_a_floor_that_is_a_cap_has_any_price(pool: fo.Instance) -> None:
 
 def test_a_server_that_is_idle() -> None:
     """a has more than its least. b has half of t, whose other half is idle, at the price that makes b content."""
-    pool = fo.Instance([[2], [1], [1]], [[1]] * 3, weights=[1, 1e-10, 1], users=["a", "b", "c"], servers=["s", "t", "u"], eligibility=np.eye(3))
+    pool = fo.Instance(
+        [[2], [1], [1]], [[1]] * 3, weights=[1, 1e-10, 1], users=["a", "b", "c"], servers=["s", "t", "u"], eligibility=np.eye(3)
+    )
     pool = pool.replace(rules=["x[a] >= 1"])
     assert worst(pool, [2.0, 0.5, 1.0], [0.5, 2e-10, 1.0, 0.0]) == pytest.approx(0.5)
     assert worst(pool, [2.0, 1.0, 1.0], [0.5, 1e-10, 1.0, 0.0]) <= 1e-14
@@ -99,3 +106,18 @@ def test_tasks_that_a_cap_pays_for() -> None:
     assert len(kinds) == 5
     assert worst(pool, [0.0, 1.0, 1.0, 1.0], [0.0, 1e-10, 1e-10, 1.0, 0.0]) >= 0.1
     assert worst(pool, [1.0, 0.0, 2.0, 1.0], [0.0, 0.5e-10, 1e-10, 1.0, 0.0]) <= 1e-14
+
+
+def test_a_server_that_nobody_uses_at_a_price() -> None:
+    """b leaves a third server alone, whose price says that it is not worth a task. The server is idle: the price is no reason."""
+    pool = fo.Instance([[1], [1], [1]], [[1]] * 2, weights=[1, 1e-10], users=["a", "b"], servers=["s", "t", "u"], rules=["x[a] >= 0.5"])
+    pool = pool.replace(eligibility=[[1, 0, 0], [0, 1, 1]])
+    assert worst(pool, [1.0, 1.0, 0.0], [1.0, 1e-10, 1e-10, 0.0]) == pytest.approx(1.0)
+    assert worst(pool, [1.0, 1.0, 1.0], [1.0, 5e-11, 5e-11, 0.0]) <= 1e-14
+
+
+def test_tasks_that_the_cap_of_a_rule_pays_for() -> None:
+    """The same as a limit on tasks: what the cap pays does not hide that a takes t from b."""
+    pool = FORCED.replace(weights=[1.0, 1e-10, 1e-10], rules=["x[a] <= 1"])
+    assert worst(pool, [0.0, 1.0, 1.0, 1.0], [0.0, 1e-10, 1e-10, 1.0]) >= 0.1
+    assert worst(pool, [1.0, 0.0, 2.0, 1.0], [0.0, 0.5e-10, 1e-10, 1.0]) <= 1e-14

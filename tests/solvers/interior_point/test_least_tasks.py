@@ -83,6 +83,18 @@ def test_who_pays_more_than_a_task_is_worth() -> None:
     assert worths.paid(np.array([0.6, 0.5]), cheap)[1][0] <= 0
 
 
+def test_a_floor_is_no_limit_on_tasks() -> None:
+    """Demand is rigid at a floor and at a cap. The limit on tasks stops only a user who is nearer its cap."""
+    pool = fo.Instance([[12]], [[1], [1]], users=["a", "b"], servers=["s"], tasks=[9, np.inf], rules=["x[a] >= 1"])
+    worths = Worths(lay_out(ScaledProgram.of(fo.formulate(pool, "proportional")), NUMPY), 1.0, np.ones(2))
+    floor, cap = float(np.exp(worths.log_floor[0])), float(np.exp(worths.log_cap[0]))
+    assert cap == pytest.approx(9 * floor)
+    rigid, flexible = np.array([0.1, 0.1]), np.array([0.9, 0.9])
+    assert worths.stopped(np.array([floor, 0.5]), rigid).tolist() == [False, False]
+    assert worths.stopped(np.array([cap, 0.5]), rigid).tolist() == [True, False]
+    assert worths.stopped(np.array([cap, 0.5]), flexible).tolist() == [False, False]
+
+
 def test_guarantees_of_many_users() -> None:
     """A third of the users have guarantees: the interior point answers, and nobody has less than it was guaranteed."""
     instance = spread_instance(60, 20, 3, 4, part=0.4)
