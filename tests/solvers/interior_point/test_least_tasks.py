@@ -90,9 +90,9 @@ def test_a_floor_is_no_limit_on_tasks() -> None:
     floor, cap = float(np.exp(worths.log_floor[0])), float(np.exp(worths.log_cap[0]))
     assert cap == pytest.approx(9 * floor)
     rigid, flexible = np.array([0.1, 0.1]), np.array([0.9, 0.9])
-    assert worths.stopped(np.array([floor, 0.5]), rigid).tolist() == [False, False]
-    assert worths.stopped(np.array([cap, 0.5]), rigid).tolist() == [True, False]
-    assert worths.stopped(np.array([cap, 0.5]), flexible).tolist() == [False, False]
+    assert np.asarray(worths.stopped(np.array([floor, 0.5]), rigid)).tolist() == [False, False]
+    assert np.asarray(worths.stopped(np.array([cap, 0.5]), rigid)).tolist() == [True, False]
+    assert np.asarray(worths.stopped(np.array([cap, 0.5]), flexible)).tolist() == [False, False]
 
 
 def test_guarantees_of_many_users() -> None:
