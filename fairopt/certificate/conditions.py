@@ -199,9 +199,11 @@ def _wasted_spending(program: Program, x: FloatArray, prices: FloatArray) -> flo
     satisfied[owner[tasks & (prices > 0) & (limits.bounds > 0)]] = True
     least, most = program.range_of_utilities(open_to)
     satisfied &= most <= least * (1 + NOTHING)
-    cost = np.asarray(limits.transposed @ np.where(tasks, 0.0, prices))
+    of_others = np.where(tasks, 0.0, prices)
+    cost = np.asarray(limits.transposed @ of_others)
+    least = cost if program.down_closed else cost - _idle_cost(limits, x, of_others)  # under rules, `room_left` shows no room
     cheapest = np.full(number, np.inf)
-    np.minimum.at(cheapest, users[open_to], cost[open_to])
+    np.minimum.at(cheapest, users[open_to], least[open_to])
     extra = np.where(satisfied[users] & open_to, x * np.maximum(cost - cheapest[users], 0.0), 0.0)
     others = float((x * cost)[~satisfied[users]].sum())
     return float(extra.sum()) / others if others > 0 else 0.0
