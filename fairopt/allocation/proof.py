@@ -49,7 +49,7 @@ def hidden_by_rounding(certificate: Certificate) -> str:
         return ""
     return (
         "rounding hides prices or worths that decide who has how much: tasks may be off by a relative "
-        f"{residual(certificate.doubt)} (an estimate; exact=True proves them)"
+        f"{residual(certificate.doubt)} (an estimate; exact=True may prove them)"
     )
 
 

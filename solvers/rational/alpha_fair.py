@@ -208,6 +208,8 @@ def _try(
     c, kappa = solved
     z, price = worth_and_prices(reduced, c)
     utility = utilities_at(goal, z, kappa)
+    if not all(value.is_finite() for value in utility):  # kappa is a worth z to all digits
+        return None
     placed = placed_near(goal, reduced, tied, priced, [midpoint(value) for value in utility], x)
     better = _corrected_by_prices(goal, tied, priced, z, price)
     if better is not None:
@@ -228,6 +230,8 @@ def _try(
         c, kappa = again
         z, price = worth_and_prices(reduced, c)
         utility = utilities_at(goal, z, kappa)
+        if not all(value.is_finite() for value in utility):
+            return points or None
     near = [midpoint(value) for value in utility]
     if goal.rules:  # what is placed obeys the rules as it is, and rounded down it may not
         near = [rounded(value, digits + SETTINGS.guard_digits, down=False) for value in near]

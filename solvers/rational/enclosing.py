@@ -146,7 +146,9 @@ def midpoint(value: arb) -> fmpq:
 
 
 def small_fraction(value: arb) -> fmpq | None:
-    """Return the fraction of few digits that a number is to half its digits; None if there is none."""
+    """Return the fraction of few digits that a number is to half its digits; None if there is none, as of a number that is not finite."""
+    if not value.is_finite():
+        return None
     near = simplest(fraction(midpoint(value)), 10 ** int(ctx.prec / BITS * 0.7))
     if max(near.numerator.bit_length(), near.denominator.bit_length()) > SETTINGS.most_bits_of_guess:
         return None

@@ -180,6 +180,7 @@ def test_a_doubt_is_told_wherever_an_answer_is(monkeypatch: pytest.MonkeyPatch, 
     assert certificate.unsure == certificate.doubt > 1e-6
     assert "rounding hides" in caplog.text
     assert "rounding hides" in allocation.proof
+    assert "exact=True may prove them" in allocation.proof  # it may refuse, too
     assert "exact" not in allocation.proof.partition(";")[0]
     assert allocation.to_dict()["certificate"]["doubt"] == certificate.doubt
     assert certificate.to_frame()["value"]["doubt"] == certificate.doubt

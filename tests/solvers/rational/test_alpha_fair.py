@@ -67,6 +67,17 @@ def test_digits_by_hand() -> None:
     assert exact.radius <= Fraction(1, 10**300)
 
 
+def test_a_trade_off_whose_goal_hardly_depends_on_who_has_what() -> None:
+    """On the second server phi U^-200 is the same for all, and so small beside kappa that guessed fractions of z and kappa have no U."""
+    eligibility = [[1, 0]] * 3 + [[0, 1]] * 3
+    pool = Instance([[3], [9]], [[1]] * 6, weights=[1, 1, 1, 3, 4, 1], eligibility=eligibility)
+    exact = solve(pool, "gfj", beta=200, lam=Fraction(-2189, 2000), exact=True).exact
+    assert exact.radius < Fraction(1, 10**30)
+    powers = np.array([3.0, 4.0, 1.0]) ** (1 / 200)
+    np.testing.assert_allclose(np.asarray(exact.tasks_per_user[3:], float), 9 * powers / powers.sum(), rtol=1e-14)
+    assert exact.tasks_per_user[:3].tolist() == pytest.approx([1, 1, 1], abs=1e-30)
+
+
 @pytest.mark.parametrize("alpha", [1, 1.5])
 def test_ties_of_small_integers(alpha: float) -> None:
     """Equal users, equal servers, and resources that are full at once."""

@@ -74,4 +74,6 @@ def test_numbers() -> None:
     with ctx.workprec(400):
         assert small_fraction(arb(1) / 3) == fmpq(1, 3)
         assert small_fraction(arb(2).sqrt()) is None
+        assert small_fraction((arb(-1)).log()) is None  # not a number
+        assert small_fraction(arb("inf")) is None
     assert within_limits(TWO_ON_ONE, [fmpq(6), fmpq(2)]) == [fmpq(9, 2), fmpq(3, 2)]
