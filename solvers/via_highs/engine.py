@@ -212,6 +212,8 @@ def _undecided(program: Program, tolerance: float, deadline: Deadline, _: Soluti
         if deadline.left == 0.0:
             raise
         return None
+    if len(found.stages) == 1:
+        return found  # the LP of the first level has all users, and its prices are complete
     near = polish(program, found)
     return with_least_prices(program, near, deadline) or near
 
