@@ -121,3 +121,13 @@ def test_tasks_that_the_cap_of_a_rule_pays_for() -> None:
     pool = FORCED.replace(weights=[1.0, 1e-10, 1e-10], rules=["x[a] <= 1"])
     assert worst(pool, [0.0, 1.0, 1.0, 1.0], [0.0, 1e-10, 1e-10, 1.0]) >= 0.1
     assert worst(pool, [1.0, 0.0, 2.0, 1.0], [0.0, 0.5e-10, 1e-10, 1.0]) <= 1e-14
+
+
+def test_a_rule_for_users_who_all_have_floors_has_any_price() -> None:
+    """a and d have a task each, and together no more: the prices of three rules hide that a takes t from b."""
+    weights, open_to = [1e-14, 1e-10, 1.0, 1e-14], [[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
+    pool = fo.Instance([[2], [2], [1], [2]], [[1]] * 4, weights=weights, users=["a", "b", "c", "d"], servers=["s", "t", "u", "v"])
+    pool = pool.replace(eligibility=open_to, rules=["x[a] >= 1", "x[d] >= 1", "x[a] + x[d] <= 2"])
+    for price in (0.0, 1e-2, 1e2, 1e10):
+        assert worst(pool, [0.0, 1.0, 1.0, 1.0, 1.0], [0.0, 1e-10, 1.0, 0.0, price, price, price]) >= 0.5
+    assert worst(pool, [1.0, 0.0, 2.0, 1.0, 1.0], [0.0, 0.5e-10, 1.0, 0.0, 0.0, 0.0, 1e-14]) <= 1e-14
