@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from fairopt.instance import FloatArray, IntArray, safe_ratio
 from fairopt.instance.tolerances import NOTHING, TINY
 from fairopt.program import AlphaFair, Disjunctive, Equilibrium, LimitKind, Limits, Program, Tradeoff
-from fairopt.program.own_floors import of_one_user
+from fairopt.program.own_floors import of_one_user, open_pairs_of
 
 __all__ = ["bottleneck_violation", "clause_violation", "kkt_violation", "room_left", "ruled_violation"]
 
@@ -159,10 +159,10 @@ def _worth_with_floor(program: Program, x: FloatArray, prices: FloatArray, worth
     prices of such limits are not a part of m.
     """
     limits, users, open_to = program.limits, program.pair_users, program.largest() > 0
-    number, matrix = len(program.users), limits.matrix
+    number, matrix, open_pairs = len(program.users), limits.matrix, open_pairs_of(program)
     q, others = np.zeros(number), prices.copy()
     for row in np.flatnonzero((limits.kinds == LimitKind.RULE) & (limits.bounds < 0) & (prices > 0)).tolist():
-        user, unit = of_one_user(program, row)
+        user, unit = of_one_user(program, row, open_pairs)
         if user >= 0:
             q[user] += prices[row] / unit
             others[row] = 0.0
@@ -189,8 +189,10 @@ def _wasted_spending(program: Program, x: FloatArray, prices: FloatArray) -> flo
     """
     limits, users, open_to = program.limits, program.pair_users, program.largest() > 0
     tasks, owner = limits.kinds == LimitKind.TASKS, limits.keys[:, 0].copy()
-    for row in np.flatnonzero(limits.kinds == LimitKind.RULE).tolist():
-        owner[row] = of_one_user(program, row)[0]
+    rules = np.flatnonzero(limits.kinds == LimitKind.RULE).tolist()
+    open_pairs = open_pairs_of(program) if rules else np.zeros(0, int)
+    for row in rules:
+        owner[row] = of_one_user(program, row, open_pairs)[0]
         tasks[row] = owner[row] >= 0
     if not tasks.any():
         return 0.0

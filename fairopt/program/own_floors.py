@@ -18,7 +18,7 @@ from fairopt.program.limits import LimitKind
 if TYPE_CHECKING:
     from fairopt.program.program import Program
 
-__all__ = ["OwnFloors", "of_one_user"]
+__all__ = ["OwnFloors", "of_one_user", "open_pairs_of"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +49,7 @@ class OwnFloors:
         True
         """
         limits, users = program.limits, len(program.users)
-        row, least = np.full(users, -1), np.zeros(users)
+        row, least, open_pairs = np.full(users, -1), np.zeros(users), open_pairs_of(program)
         for k in np.flatnonzero(limits.kinds == LimitKind.RULE).tolist():
             entries = slice(limits.matrix.indptr[k], limits.matrix.indptr[k + 1])
             if entries.start == entries.stop or (limits.matrix.data[entries] > 0).any():
@@ -57,7 +57,7 @@ class OwnFloors:
             bound = -limits.bounds[k]
             if bound <= 0:
                 continue  # every x >= 0 obeys it
-            user, unit = of_one_user(program, k)
+            user, unit = of_one_user(program, k, open_pairs)
             if user < 0:
                 return None
             if bound * unit > least[user]:
@@ -65,19 +65,25 @@ class OwnFloors:
         return cls(row, least)
 
 
-def of_one_user(program: Program, row: int) -> tuple[int, float]:
+def open_pairs_of(program: Program) -> IntArray:
+    """Return on how many servers each user can run tasks, (users,)."""
+    return np.bincount(program.pair_users[program.largest() > 0], minlength=len(program.users))
+
+
+def of_one_user(program: Program, row: int, open_pairs: IntArray) -> tuple[int, float]:
     """Return the user n whose utility a limit bounds, and u[n,i] / |a[n,i]|, the utility of one unit of it; (-1, 0.0) for other limits.
 
     The entries a[n,i] have one sign, and one ratio to what a task is worth, on all servers on which n can run tasks. There are no others.
+    ``open_pairs``, (users,), are how many such servers each user has (`open_pairs_of`).
     """
-    limits, open_to = program.limits, program.largest() > 0
+    limits = program.limits
     entries = slice(limits.matrix.indptr[row], limits.matrix.indptr[row + 1])
     pairs, values = limits.matrix.indices[entries], limits.matrix.data[entries]
     of_pairs = program.pair_users[pairs]
     if not pairs.size or (of_pairs != of_pairs[0]).any() or (np.sign(values) != np.sign(values[0])).any():
         return -1, 0.0
-    mine = open_to[program.pair_users == of_pairs[0]].sum()
+    mine = open_pairs[of_pairs[0]]
     worth = program.utilities[pairs] / np.abs(values)
-    if not mine or open_to[pairs].sum() < mine or worth.max() > worth.min() * (1 + ROUNDING):
+    if not mine or (program.largest()[pairs] > 0).sum() < mine or worth.max() > worth.min() * (1 + ROUNDING):
         return -1, 0.0
     return int(of_pairs[0]), float(worth.max())
