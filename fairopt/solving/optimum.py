@@ -18,7 +18,7 @@ import numpy as np
 from fairopt.allocation import Allocation, Optimum
 from fairopt.allocation.proof import hidden_by_rounding
 from fairopt.certificate import Certificate, allocation_excess
-from fairopt.errors import InvalidInstance, NoSolution, Unsupported
+from fairopt.errors import CertificateError, InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import Instance
 from fairopt.instance.remarks import remarks
 from fairopt.models import Notion, Sharing
@@ -221,7 +221,10 @@ def _answered(
             return best
         raise with_contradiction(posed.program, error, deadline) from None
     solved = time.perf_counter()
-    tasks, certificate = way.certified(found)
+    try:
+        tasks, certificate = way.certified(found)
+    except CertificateError as error:
+        raise with_contradiction(posed.program, error, deadline) from None
     if _SAYS.get() and (hidden := hidden_by_rounding(certificate)):
         log.warning("%s", hidden)
     moments = started, formulated, solved, time.perf_counter()

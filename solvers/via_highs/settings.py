@@ -115,6 +115,7 @@ class Settings(NamedTuple):
     something: float = 1e-9  # of what a user could have without rules: less is nothing
     enough: float = 0.01  # of an even part of that: who can have so much has something, and HiGHS need not look for more
     feasible: float = 1e-9  # excess of all rows together, in units of their largest numbers: less is none
+    rounding_of_proof: float = 1e-13  # relative error of a sum of products of rows and prices: what proves less proves nothing
 
     # Trees of queues (tree).
     all_pairs: int = 4_000  # with fewer pairs, the LPs hold all

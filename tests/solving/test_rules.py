@@ -144,6 +144,20 @@ def test_no_allocation_has_a_floor_above_its_cap_or_its_servers(rule: str, tasks
     assert f'the rule "{rule}" and {limit}' in str(caught.value)
 
 
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("alpha", [1, 5])
+@pytest.mark.parametrize("beyond", [3e-8, 1e-7, 1e-6])
+def test_a_floor_that_is_hardly_missed_is_named(beyond: float, alpha: int, exact: bool) -> None:
+    """User b can have 15 / 9 tasks. Engines end with an answer that breaks the rule, or with none, and say nothing of the rule."""
+    capacities, demands = [[6.4, 5.6, 2.8], [3.4, 4.0, 12.2]], [[0.57, 1.47, 3.09], [1.0, 0.29, 9.0]]
+    names: Any = {"users": ["a", "b"], "servers": ["s", "t"], "resources": ["c", "d", "e"]}
+    pool = fo.Instance(capacities, demands, weights=[6.4, 3.1], tasks=[0.63, np.inf], **names)
+    rule = f"x[b] >= {15 / 9 * (1 + beyond)!r}"
+    with pytest.raises(fo.NoSolution, match="no allocation obeys the rules") as caught:
+        fo.solve(pool.replace(rules=[rule]), "proportional", alpha=alpha, exact=exact)
+    assert caught.value.known["contradiction"] == [rule, "e @ s", "e @ t"]
+
+
 RULED = fo.Instance([[4, 4]], [[1, 1], [1, 2]], users=["a", "b"], servers=["s"], rules=["x[a] >= 2 * x[b]"])
 
 
