@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.certificate import Certificate
-from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.errors import CertificateError, InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.by_server import counted_amounts
 from fairopt.instance.fractions import ExactArray, fraction_of, from_rational, rationals
@@ -42,6 +42,7 @@ from fairopt.program.rule_limits import obeying
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Deadline
 from fairopt.solving.answer import unexpanded
+from fairopt.solving.contradictions import with_contradiction
 from fairopt.solving.merged_notion import MergedNotion, with_utility
 from fairopt.solving.policy import Found, find
 from fairopt.solving.single_servers import columns, expanded
@@ -154,7 +155,10 @@ def _exact_stages(instance: Instance, notion: ShareNotion, sharing: Sharing, dea
     from fairopt.solving.kept_rows import exactly_within_kept
 
     merged, program, stages = _merged_filling(instance, notion, sharing, exact=True)
-    solved, solution = exactly_within_kept(merged.notion.in_fractions(merged.merging.instance.exact, program), deadline)
+    try:
+        solved, solution = exactly_within_kept(merged.notion.in_fractions(merged.merging.instance.exact, program), deadline)
+    except NoSolution as error:
+        raise with_contradiction(program, error, deadline) from None
     prove(solved, solution)
     x = solution.parts[stages - 1] if stages else rationals(np.zeros(program.n_pairs))
     return merged.merging.spread(solved.table(x), merged.utility), []
@@ -175,8 +179,11 @@ def _whole_stages(
 
 def _certified(program: Program, notion: Notion, tolerance: float, deadline: Deadline) -> Found:
     """Return the answer to the program of the stages, proved."""
-    found = find(program, candidates(program, None), tolerance, deadline)
-    found.certificate.require(tolerance, f"the guarantees under {notion.name}", found.engine)
+    try:
+        found = find(program, candidates(program, None), tolerance, deadline)
+        found.certificate.require(tolerance, f"the guarantees under {notion.name}", found.engine)
+    except (NoSolution, CertificateError) as error:
+        raise with_contradiction(program, error, deadline) from None
     return found
 
 

@@ -52,6 +52,20 @@ def test_where_nobody_can_run_anything_nothing_is_kept(notion: str) -> None:
         assert fo.solve(nothing, notion, integral=True).tasks_per_user.tolist() == [0, 0]
 
 
+@pytest.mark.parametrize(
+    ("notion", "how"),
+    [
+        *((notion, {"exact": exact}) for notion in ("efficiency", "proportional", "fds", "gfj") for exact in (False, True)),
+        ("efficiency", {"integral": True}),
+    ],
+)
+def test_a_rule_that_cannot_be_met_beside_a_guarantee_is_named(notion: str, how: dict[str, Any]) -> None:
+    """The stages of the guarantee obey the rule, so that they are the first to which nothing is feasible."""
+    with pytest.raises(fo.NoSolution, match="no allocation obeys the rules") as caught:
+        fo.solve(lab(6, rules=["x[b] >= 9"]), notion, **how)
+    assert caught.value.known["contradiction"] == ["x[b] >= 9", "gpu @ server-1"]
+
+
 @pytest.mark.parametrize("notion", ["fds", "gfj"])
 def test_trade_offs_leave_a_queue_its_guarantee(notion: str) -> None:
     """Without one a would have fewer than 3 tasks, and does with a guarantee of 1 GPU that changes nothing."""
