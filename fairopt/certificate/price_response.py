@@ -35,7 +35,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import lstsq
 
 from fairopt.certificate.price_parts import EPSILON
 from fairopt.instance import BoolArray, FloatArray
@@ -136,6 +135,8 @@ def response(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, doubts
         if most <= FREE:
             change = np.linalg.solve(K / size[:, None], right / size[:, None])
         else:
+            from scipy.linalg import lstsq  # only here: small commands load no more than they need
+
             change = lstsq(K / size[:, None], right / size[:, None], cond=_SINGULAR, lapack_driver="gelsy")[0]
     except np.linalg.LinAlgError:
         return 1.0
