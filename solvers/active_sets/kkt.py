@@ -27,7 +27,7 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import TINY
 from fairopt.solvers.active_sets.by_user import Rows
 from fairopt.solvers.active_sets.settings import SETTINGS
-from fairopt.solvers.structure.factors import factorised
+from fairopt.solvers.structure.factors import factorised, met_by_many
 
 __all__ = ["KKTSystem"]
 
@@ -169,9 +169,8 @@ def _smaller_units(units: FloatArray, largest: FloatArray) -> FloatArray:
 
 
 def _factorised_sparse(matrix: sp.csc_array) -> Callable[[FloatArray], FloatArray]:
-    """Factorise with the rows that many others meet, such as a limit of all users, last."""
-    many = SETTINGS.dense_row * np.sqrt(matrix.shape[0])
-    return factorised(matrix, np.diff(matrix.indptr) > many, SETTINGS.pivots)
+    """Factorise with the rows that many others meet last."""
+    return factorised(matrix, met_by_many(matrix), SETTINGS.pivots)
 
 
 def _factorised(matrix: FloatArray) -> Callable[[FloatArray], FloatArray]:

@@ -38,7 +38,6 @@ class Settings(NamedTuple):
     dense: int = 1500  # unknowns up to which the factorisation is dense,
     least_entries: float = 0.05  # where at least this part of all entries is not 0
     pivots: float = 1e-3  # of the largest entry of its column: a smaller pivot is not taken from the diagonal
-    dense_row: float = 10.0  # times the root of the unknowns: entries of a row from which on it comes last in a sparse factorisation
     regular: float = 1e-14  # relative; refinement takes it out again
     most_shared: int = 100  # rows that users share, up to which the others are eliminated user by user,
     widest: float = 24.0  # unknowns of a user, in the mean over unknowns: with more, blocks are slower (benchmarks/results/choices.md)

@@ -31,7 +31,7 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import ROUNDING, SAME
 from fairopt.solvers.backend import NO_LIMIT, Deadline
 from fairopt.solvers.equilibrium.settings import SETTINGS
-from fairopt.solvers.structure.factors import factorised
+from fairopt.solvers.structure.factors import factorised, met_by_many
 
 __all__ = ["Structure"]
 
@@ -194,8 +194,7 @@ def _factorised_sparse(matrix: sp.csr_array, pairs: int, deadline: Deadline) -> 
     of_pairs, others = sp.csr_array(matrix[:, :pairs]), sp.csr_array(matrix[:, pairs:])
     corner = sp.csc_array(of_pairs @ of_pairs.T + SETTINGS.regular * sp.eye_array(m))
     system = sp.block_array([[sp.eye_array(n - pairs), others.T], [others, -corner]], format="csc") if n > pairs else -corner
-    met = np.diff(system.indptr).astype(np.float64)
-    last = met > SETTINGS.dense_row * np.sqrt(met.size)
+    met, last = np.diff(system.indptr).astype(np.float64), met_by_many(system)
     products = float((met[~last] ** 2).sum()) + np.count_nonzero(last) ** 3 / 3
     if SETTINGS.factor_seconds * products > deadline.left:
         return None

@@ -52,7 +52,6 @@ class Settings(NamedTuple):
 
     # The equations of the pairs that are used (equations).
     dense_equations: int = 200  # unknowns up to which everything is dense: building sparse matrices would take most of the time
-    dense_row: float = 10.0  # times the root of the unknowns: entries of a row from which on it comes last in a sparse factorisation
     factor_seconds: float = 1e-9  # of one of its products, roughly
     regular: float = 1e-11  # multiple of the identity that is added
     refinements: int = 6

@@ -10,8 +10,14 @@ import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.processes.streams import unwarned
+from fairopt.solvers.structure.settings import SETTINGS
 
-__all__ = ["factorised"]
+__all__ = ["factorised", "met_by_many"]
+
+
+def met_by_many(matrix: sp.csc_array) -> BoolArray:
+    """Return which rows of a symmetric system many others meet, such as a limit of all users: they should come last."""
+    return np.asarray(np.diff(matrix.indptr) > SETTINGS.dense_row * np.sqrt(matrix.shape[0]))
 
 
 def factorised(matrix: sp.csc_array, last: BoolArray, pivots: float) -> Callable[[FloatArray], FloatArray]:

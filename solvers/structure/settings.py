@@ -37,5 +37,8 @@ class Settings(NamedTuple):
     raised_by: float = 100.0  # by which it grows until the factorisation succeeds
     most_raises: int = 6
 
+    # Sparse factorisations (factors).
+    dense_row: float = 10.0  # times the root of the unknowns: entries of a row from which on it comes last in a sparse factorisation
+
 
 SETTINGS = Settings()

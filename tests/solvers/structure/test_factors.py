@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fairopt.solvers.structure.factors import factorised
+from fairopt.solvers.structure.factors import factorised, met_by_many
 
 
 def arrow(size: int, full: int, rng: np.random.Generator) -> sp.csc_array:
@@ -33,3 +33,10 @@ def test_singular_systems_are_refused() -> None:
     """A row of zeros."""
     with pytest.raises(RuntimeError, match="singular"):
         factorised(sp.csc_array(np.diag([1.0, 0.0, 2.0])), np.zeros(3, bool), 0.0)
+
+
+def test_a_row_that_all_others_meet_should_come_last() -> None:
+    """Of 400 rows, each meets itself and the first one."""
+    arrow = np.eye(400)
+    arrow[0], arrow[:, 0] = 1.0, 1.0
+    np.testing.assert_array_equal(np.flatnonzero(met_by_many(sp.csc_array(arrow))), [0])
